@@ -1,0 +1,150 @@
+"""What a run is asked to do: plain, frozen, validated settings.
+
+The ranges here are the only copy: sliders, the command line and the API all read them.
+Knows nothing of models, tensors or pages. A value outside its range raises ValueError with a
+sentence that says what is allowed.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field, fields
+
+PROPOSERS = ("none", "ngram", "draft", "quantized")
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", "int4", "nf4", "fp4")
+DEFAULT_TARGET = "smollm2-135m"
+MAX_STOP_STRINGS = 8
+MAX_STOP_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An allowed interval, both ends included, with the default and the slider's step."""
+
+    low: float
+    high: float
+    default: float
+    step: float
+    whole: bool = True
+
+    def check(self, name: str, value: object) -> float:
+        """Return `value` as int (whole) or float, or raise ValueError naming the allowed range."""
+        kind = "a whole number" if self.whole else "a number"
+        allowed = f"{name} must be {kind} from {self.low:g} to {self.high:g}, not {value!r}."
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(allowed)
+        if not self.low <= value <= self.high or (self.whole and value != int(value)):
+            raise ValueError(allowed)
+        return int(value) if self.whole else float(value)
+
+
+RANGES: dict[str, Range] = {
+    "gamma": Range(0, 16, 5, 1),  # 0 is plain decoding; the slider starts at 1
+    "temperature": Range(0.0, 2.0, 0.0, 0.05, whole=False),
+    "top_k": Range(0, 1000, 0, 1),  # 0 = off
+    "top_p": Range(0.01, 1.0, 1.0, 0.01, whole=False),
+    "seed": Range(0, 2**31 - 1, 0, 1),
+    "max_new_tokens": Range(1, 2048, 160, 1),
+    "ngram_min": Range(1, 8, 2, 1),
+    "ngram_max": Range(1, 8, 4, 1),
+}
+
+
+def _check_ranges(settings: object) -> None:
+    for item in fields(settings):
+        if item.name in RANGES:
+            checked = RANGES[item.name].check(item.name, getattr(settings, item.name))
+            object.__setattr__(settings, item.name, checked)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingConfig:
+    """How a token is drawn from logits, for target and draft alike. Temperature 0 is greedy.
+
+    Order of the filters: temperature, then top-k, then top-p, as in transformers.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self):
+        _check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecConfig:
+    """What the engine needs for one run: draft length, budget, stops, sampling."""
+
+    gamma: int = 5
+    max_new_tokens: int = 160
+    stop_strings: tuple[str, ...] = ()
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+
+    def __post_init__(self):
+        _check_ranges(self)
+        _check_stop_strings(self.stop_strings)
+
+
+def _check_stop_strings(stop_strings: tuple[str, ...]) -> None:
+    if len(stop_strings) > MAX_STOP_STRINGS:
+        raise ValueError(f"At most {MAX_STOP_STRINGS} stop strings are allowed, not {len(stop_strings)}.")
+    for stop in stop_strings:
+        if not isinstance(stop, str) or not 1 <= len(stop) <= MAX_STOP_LENGTH:
+            raise ValueError(f"A stop string must have 1 to {MAX_STOP_LENGTH} characters.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Everything a person chooses for one run: models, proposer, sampling, prompt.
+
+    `target` and `draft` are ids of the manifest, local folders or Hub ids. `draft` matters to the
+    proposer "draft" only, `quantized_precision` to "quantized" only ("auto" = the fastest this
+    device has), the n-gram sizes to "ngram" only.
+    """
+
+    prompt: str
+    system_prompt: str = ""
+    chat_template: bool = True
+    target: str = DEFAULT_TARGET
+    target_precision: str = "bfloat16"
+    proposer: str = "ngram"
+    draft: str = ""
+    draft_precision: str = "bfloat16"
+    quantized_precision: str = "auto"
+    gamma: int = 5
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    max_new_tokens: int = 160
+    stop_strings: tuple[str, ...] = ()
+    ngram_min: int = 2
+    ngram_max: int = 4
+
+    def __post_init__(self):
+        _check_ranges(self)
+        object.__setattr__(self, "stop_strings", tuple(self.stop_strings))
+        _check_stop_strings(self.stop_strings)
+        _check_choice("proposer", self.proposer, PROPOSERS)
+        _check_choice("target_precision", self.target_precision, PRECISIONS)
+        _check_choice("draft_precision", self.draft_precision, PRECISIONS)
+        _check_choice("quantized_precision", self.quantized_precision, ("auto", *PRECISIONS))
+        if self.ngram_min > self.ngram_max:
+            raise ValueError("The smallest n-gram size must not exceed the largest.")
+        if not isinstance(self.prompt, str) or not self.prompt.strip():
+            raise ValueError("The prompt is empty: type something for the target to continue.")
+
+    @property
+    def spec(self) -> SpecConfig:
+        """The part of the settings the engine reads."""
+        sampling = SamplingConfig(self.temperature, self.top_k, self.top_p, self.seed)
+        return SpecConfig(self.gamma, self.max_new_tokens, self.stop_strings, sampling)
+
+    def to_dict(self) -> dict:
+        """Return plain values only, ready for JSON."""
+        return asdict(self) | {"stop_strings": list(self.stop_strings)}
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
