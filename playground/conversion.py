@@ -6,11 +6,11 @@ but reads the file four times and takes about four times as long. Only the llama
 "smollm" byte-level tokenizer is known here; any other file raises ValueError.
 """
 
-from collections.abc import Callable
+import errno
 from pathlib import Path
 from typing import Any
 
-Progress = Callable[[str, str, float | None], None]
+from playground.download import Progress, disk_full
 
 WEIGHT_NAMES = {
     "token_embd": "model.embed_tokens",
@@ -41,6 +41,7 @@ def convert(gguf_file: Path, folder: Path, progress: Progress) -> None:
         OSError: reading or writing failed.
     """
     from gguf import GGUFReader
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     progress("converting", "Reading the model file", 0.0)
@@ -58,7 +59,10 @@ def convert(gguf_file: Path, folder: Path, progress: Progress) -> None:
             progress("converting", "Unpacking 4-bit weights to bfloat16", 0.3 + 0.6 * index / len(reader.tensors))
         weights[_weight_name(tensor.name)] = _weight(tensor, config)
     progress("converting", "Writing the converted weights", 0.9)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    try:
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    except SafetensorError as error:  # its only way to report a failed write
+        raise OSError(errno.ENOSPC if disk_full(str(error)) else errno.EIO, str(error)) from error
 
 
 def _value(reader: Any, key: str) -> Any:

