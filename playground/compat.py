@@ -91,12 +91,11 @@ def _check_tokens(target_ids: dict[str, int], draft_ids: dict[str, int]) -> None
         abs(counts[0] - counts[1]) > MAX_LENGTH_DIFFERENCE,
         f"The vocabularies differ in size: {counts[0]:,} tokens in the target, {counts[1]:,} in the draft.",
     )
-    target_texts = {id: text for text, id in target_ids.items()}
-    draft_texts = {id: text for text, id in draft_ids.items()}
-    differing = [id for id in target_texts.keys() & draft_texts.keys() if target_texts[id] != draft_texts[id]]
-    if differing:
-        id = min(differing)
-        _refuse_if(True, f"Token {id} is {target_texts[id]!r} in the target, but {draft_texts[id]!r} in the draft.")
+    suspects = {id: text for text, id in target_ids.items() if draft_ids.get(text) != id}
+    draft_texts = {id: text for text, id in draft_ids.items() if id in suspects}
+    if draft_texts:  # an id that only one of the two has is no mismatch
+        id = min(draft_texts)
+        _refuse_if(True, f"Token {id} is {suspects[id]!r} in the target, but {draft_texts[id]!r} in the draft.")
 
 
 def _check_special(target: LoadedModel, draft: LoadedModel) -> None:
