@@ -2,10 +2,11 @@
 
 One run is a list of events, in this order:
 
-    Started  Progress*  Prefilled  Progress*  Calibrated?  (Proposed Verified)*  Finished | Failed
+    Started  Progress*  Prefilled  Calibrated?  Prefilled?  (Proposed Verified)*  Finished | Failed
 
 A recorded run, the live page, charts, tests and exports all read this one stream. `Progress` may
-come anywhere before the end. Times are milliseconds of wall clock unless the name ends in `_s`.
+come anywhere before the end; a second `Prefilled` reports what was left to read when rounds begin.
+Times are milliseconds of wall clock unless the name ends in `_s`.
 """
 
 import json

@@ -1,0 +1,36 @@
+"""All that can be chosen on this machine, as plain values for the page and the command line."""
+
+from dataclasses import dataclass
+
+from playground import hub, precision, registry
+from playground.manifest import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Lists to choose from. `notice` says in a sentence what is out of reach, or "" ."""
+
+    targets: list[Option]
+    drafts: list[Option]
+    precisions: list[Option]
+    quantized: list[Option]
+    environment: dict
+    notice: str
+    suggested_target: str
+
+
+def options() -> Options:
+    """Look at device, manifest and network and list what can be chosen, with reasons for the rest."""
+    where = registry.device()
+    precisions = precision.precision_options(where)
+    targets = registry.target_options()
+    fastest = precision.fastest_quantized(where)
+    auto = Option("auto", f"fastest here ({fastest})", True)
+    small = [option for option in precisions if option.id in ("int8", "int4", "nf4", "fp4")]
+    away = [option for option in targets if not option.available and "out of reach" in option.reason]
+    notice = "The Hugging Face Hub is out of reach here: only models on this machine can be chosen." if away else ""
+    if hub.offline():
+        notice = "Offline mode is on: only models on this machine can be chosen."
+    suggested = registry.suggest_target()
+    drafts = registry.draft_options(suggested) or targets
+    return Options(targets, drafts, precisions, [auto, *small], registry.environment(), notice, suggested)

@@ -1,0 +1,38 @@
+"""A language model with a cache that can be rolled back: the only place that touches model weights.
+
+`wrap(model, …)` picks the backend: the lean decoder for the Llama family, transformers' own forward
+for everything else. Both give the same `CachedLM`: extend, rollback, keep.
+
+    cached.py       CachedLM: ids in the cache, positions, masks, prefill in chunks
+    lean.py         Llama-family forward pass on fused, packed weights
+    generic.py      any other causal model, through transformers, on our own cache layers
+    linear.py       matrix products: plain, packed for oneDNN, int8, int4
+"""
+
+from typing import Any
+
+from playground.lm.cached import CachedLM
+from playground.lm.generic import TransformersLM
+from playground.lm.lean import LeanLM
+
+__all__ = ["CachedLM", "LeanLM", "TransformersLM", "wrap"]
+
+
+def wrap(model: Any, precision: str, num_tokens: int, context_limit: int) -> CachedLM:
+    """Put a loaded transformers causal model behind `CachedLM`.
+
+    Args:
+        model: a transformers causal language model in eval mode.
+        precision: one of config.PRECISIONS; int8 and int4 are packed here on a CPU.
+        num_tokens: tokens the tokenizer knows; logits of padded rows beyond it are cut off.
+        context_limit: longest context in tokens.
+
+    Raises:
+        ValueError: packed precision asked for an architecture the lean decoder does not know.
+    """
+    reason = LeanLM.unsupported_reason(model)
+    if reason is None:
+        return LeanLM(model, precision, num_tokens, context_limit)
+    if precision in ("int8", "int4") and not getattr(model, "is_quantized", False):
+        raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
+    return TransformersLM(model, num_tokens, context_limit)

@@ -1,0 +1,95 @@
+"""The models in memory: one target and its drafters, ready to decode, loaded on demand.
+
+Turns (name, precision) into a `CachedLM` with its decoder; warms it up and chooses the thread
+count by measuring. Changing the target drops everything else. Knows nothing of runs or pages.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playground import registry
+from playground.compat import check_pair, num_usable
+from playground.errors import ModelError
+from playground.lm import CachedLM, LeanLM, wrap
+from playground.loading import LoadedModel
+from playground.text import Decoder
+from playground.threads import choose_threads
+
+Report = Callable[[str, str, float | None], None]
+MAX_DRAFTERS = 2  # a draft model and a quantized copy: switching between them reloads nothing
+WARM_WIDTHS = 17  # tokens in the widest pass a chain can ask for
+
+
+@dataclass(slots=True)
+class ReadyModel:
+    """A loaded model behind CachedLM."""
+
+    key: tuple[str, str]  # name, precision asked for
+    loaded: LoadedModel
+    lm: CachedLM
+    decoder: Decoder
+
+
+class ModelStore:
+    """Holds the target and its drafters. Not thread-safe: the session's lock guards it."""
+
+    def __init__(self):
+        self._target: ReadyModel | None = None
+        self._drafters: dict[tuple[str, str], ReadyModel] = {}
+
+    def target(self, name: str, precision: str, report: Report) -> ReadyModel:
+        """Return the target, loading it when another one (or none) is in memory. Raises ModelError."""
+        if self._target is None or self._target.key != (name, precision):
+            ready = self._load(name, precision, report)
+            self._target, self._drafters = ready, {}
+            self._choose_threads(ready.lm, report)
+        return self._target
+
+    def drafter(self, target: ReadyModel, name: str, precision: str, report: Report) -> ReadyModel:
+        """Return a model that drafts for `target`, checked to share its tokens. Raises ModelError."""
+        key = (name, precision)
+        ready = self._drafters.pop(key, None)
+        if ready is None:
+            ready = self._load(name, precision, report)
+            check_pair(target.loaded, ready.loaded)
+        while len(self._drafters) >= MAX_DRAFTERS:
+            del self._drafters[next(iter(self._drafters))]
+        self._drafters[key] = ready  # most recently used last
+        return ready
+
+    def _load(self, name: str, precision: str, report: Report) -> ReadyModel:
+        loaded = registry.load(name, precision, report)
+        report("loading", f"Preparing {loaded.name} for decoding", None)
+        try:
+            lm = wrap(loaded.model, loaded.precision, num_usable(loaded), loaded.context_limit)
+        except ValueError as error:
+            raise ModelError(str(error), "Choose another precision or another model.") from error
+        if isinstance(lm, LeanLM):
+            LeanLM.release(loaded.model)
+        self._warm_up(lm, report)
+        return ReadyModel((name, precision), loaded, lm, Decoder(loaded.tokenizer))
+
+    @staticmethod
+    def _warm_up(lm: CachedLM, report: Report) -> None:
+        """Run every width once: the first pass of each is slow while kernels are prepared."""
+        token = lm.vocab_size // 2
+        for width in range(1, min(WARM_WIDTHS, lm.context_limit) + 1):
+            report("loading", "Warming up", width / WARM_WIDTHS)
+            lm.reset()
+            lm.extend([token] * width)
+        lm.reset()
+
+    @staticmethod
+    def _choose_threads(lm: CachedLM, report: Report) -> None:
+        if lm.device.type != "cpu":
+            return
+        report("loading", "Choosing the number of threads by measuring", None)
+        token = lm.vocab_size // 2
+
+        def step() -> None:
+            lm.reset()
+            lm.extend([token])
+            lm.extend([token] * 4)
+
+        choose_threads(step)
+        lm.reset()

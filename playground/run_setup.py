@@ -1,0 +1,48 @@
+"""What a run needs besides its target: the proposer chosen, and a record of what it runs on."""
+
+import torch
+
+from playground import precision, registry
+from playground.config import RunSettings
+from playground.errors import ModelError
+from playground.models import ModelStore, ReadyModel, Report
+from playground.proposers import DraftModelProposer, NgramProposer, Proposer
+
+
+def make_proposer(store: ModelStore, target: ReadyModel, settings: RunSettings, report: Report) -> Proposer:
+    """Build the proposer the settings name, loading its model where it has one.
+
+    Raises:
+        ModelError: no draft chosen, or one that cannot be loaded or does not fit the target.
+    """
+    if settings.proposer == "none":
+        return Proposer()
+    if settings.proposer == "ngram":
+        return NgramProposer(settings.ngram_min, settings.ngram_max)
+    if settings.proposer == "quantized":
+        ready = store.drafter(target, settings.target, _quantized_precision(settings), report)
+    else:
+        if not settings.draft.strip():
+            hint = "Choose one in the list, or type a Hub id or a local folder; n-gram and quantized copy need none."
+            raise ModelError("No draft model is chosen.", hint)
+        ready = store.drafter(target, settings.draft.strip(), settings.draft_precision, report)
+    return DraftModelProposer(ready.lm, target.loaded.end_ids, target.lm.vocab_size)
+
+
+def _quantized_precision(settings: RunSettings) -> str:
+    if settings.quantized_precision != "auto":
+        return settings.quantized_precision
+    return precision.fastest_quantized(registry.device())
+
+
+def environment_of(target: ReadyModel, proposer: Proposer) -> dict:
+    """Describe device, software, threads and models of a run in plain values."""
+    drafter = getattr(proposer, "lm", None)
+    return registry.environment() | {
+        "threads": torch.get_num_threads(),
+        "target": target.loaded.name,
+        "target_precision": target.loaded.precision,
+        "target_backend": type(target.lm).__name__,
+        "draft_precision": getattr(drafter, "precision", "") if drafter else "",
+        "notice": target.loaded.notice,
+    }

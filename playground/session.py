@@ -1,0 +1,196 @@
+"""From settings to events: text in, models, lock, errors as sentences. What the page and the command line call.
+
+`Playground.run` pushes the events of one run; `stream` does the same from a worker thread and hands
+them out in batches a few times a second. One run at a time uses the models. The only place that
+turns exceptions into sentences for people. Knows no gradio.
+"""
+
+import logging
+import queue
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from playground.config import DEFAULT_TARGET, RunSettings
+from playground.events import Event, Failed, Progress, Started
+
+log = logging.getLogger(__name__)
+Emit = Callable[[Event], None]
+STOP_WAIT_S = 5.0
+HINT_UNEXPECTED = "The page is ready for another run. If it happens again, the server's log has the details."
+
+
+class RunStopped(Exception):
+    """Raised inside a run by an `emit` whose consumer has gone."""
+
+
+class Playground:
+    """One per process: the models in memory and the lock that gives them to one run at a time."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._store = None  # models.ModelStore, made by the first thread that needs torch
+        self._baseline = None
+        self._loading: Progress | Failed | None = Progress("loading", "Starting", None)
+
+    def start_loading(self) -> None:
+        """Load the default target in the background, so that the first run need not wait for it."""
+        threading.Thread(target=self._load_default, name="loading", daemon=True).start()
+
+    def loading(self) -> Progress | Failed | None:
+        """How far `start_loading` is; None once the default target is ready."""
+        return self._loading
+
+    def _load_default(self) -> None:
+        def report(stage: str, message: str, fraction: float | None) -> None:
+            self._loading = Progress(stage, message, fraction)
+
+        def load(_: Emit) -> None:
+            with self._lock:
+                self._models().target(DEFAULT_TARGET, RunSettings.target_precision, report)
+
+        failures = [event for event in _collect(lambda emit: _guarded(load, emit)) if isinstance(event, Failed)]
+        self._loading = failures[0] if failures else None
+
+    def run(self, settings: RunSettings, emit: Emit) -> None:
+        """Do one run, pushing its events to `emit`; errors arrive as a Failed event.
+
+        An exception raised by `emit` stops the run: the current pass ends, the models are free again.
+        """
+        _guarded(lambda checked: self._run(settings, checked), emit)
+
+    def stream(self, settings: RunSettings, wait_s: float = 1 / 12) -> Iterator[list[Event]]:
+        """Run in a worker thread and yield its events in batches, [] when nothing is new.
+
+        Closing the generator stops the run.
+        """
+        stop, events = threading.Event(), queue.SimpleQueue()
+
+        def emit(event: Event) -> None:
+            if stop.is_set():
+                raise RunStopped
+            events.put(event)
+
+        def work() -> None:
+            try:
+                self.run(settings, emit)
+            except RunStopped:
+                pass
+            finally:
+                events.put(None)
+
+        worker = threading.Thread(target=work, name="run", daemon=True)
+        worker.start()
+        try:
+            done = False
+            while not done:
+                batch, done = _drain(events, wait_s)
+                yield batch
+        finally:
+            stop.set()
+            worker.join(STOP_WAIT_S)
+
+    def _models(self):
+        if self._store is None:
+            from playground.baseline import Baseline
+            from playground.models import ModelStore
+
+            self._store, self._baseline = ModelStore(), Baseline()
+        return self._store
+
+    def _run(self, settings: RunSettings, emit: Emit) -> None:
+        self._wait_for_turn(emit)
+        try:
+            self._run_alone(settings, emit)
+        finally:
+            self._lock.release()
+
+    def _wait_for_turn(self, emit: Emit) -> None:
+        """Take the lock, saying what is waited for and staying stoppable."""
+        while not self._lock.acquire(timeout=0.2):
+            loading = self._loading
+            waiting = Progress("waiting", "Another run is using the models; this one starts when it ends", None)
+            emit(loading if isinstance(loading, Progress) else waiting)
+
+    def _run_alone(self, settings: RunSettings, emit: Emit) -> None:
+        from playground.engine import generate
+        from playground.prompt import encode
+        from playground.run_setup import environment_of, make_proposer
+
+        def report(stage: str, message: str, fraction: float | None) -> None:
+            emit(Progress(stage, message, fraction))
+
+        target = self._models().target(settings.target, settings.target_precision, report)
+        if settings.target == DEFAULT_TARGET:
+            self._loading = None
+        proposer = make_proposer(self._models(), target, settings, report)
+        text, ids = encode(target.loaded, settings)
+        emit(
+            Started(
+                run_id=uuid.uuid4().hex[:12],
+                settings=settings.to_dict(),
+                prompt_ids=tuple(ids),
+                prompt_text=text,
+                proposer=settings.proposer,
+                gamma=settings.gamma,
+                environment=environment_of(target, proposer),
+            )
+        )
+        sampling = settings.spec.sampling
+        measure = self._baseline.measure(target.key, target.lm, ids, sampling, target.decoder)
+        run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
+        for events in (measure, run):
+            with closing(events):
+                for event in events:
+                    emit(event)
+
+    def options(self):
+        """What can be chosen here: see choices.Options."""
+        from playground.choices import options
+
+        return options()
+
+    def drafts_for(self, target_id: str):
+        """The draft models known for a target, the first to try in front."""
+        from playground.registry import draft_options
+
+        return draft_options(target_id)
+
+
+def _guarded(work: Callable[[Emit], None], emit: Emit) -> None:
+    """Run `work(emit)`; turn what goes wrong into one Failed event with a sentence."""
+    from playground.errors import ModelError
+
+    try:
+        work(emit)
+    except RunStopped:
+        raise
+    except ModelError as error:
+        emit(Failed(error.message, error.hint))
+    except ValueError as error:
+        emit(Failed(str(error)))
+    except MemoryError:
+        emit(Failed("There is not enough memory for this run.", "Choose a smaller model or a lower precision."))
+    except Exception as error:  # the last line of defence: a person gets a sentence, the log the traceback
+        log.exception("A run failed")
+        emit(Failed(f"The run broke off with an unexpected error ({type(error).__name__}).", HINT_UNEXPECTED))
+
+
+def _collect(work: Callable[[Emit], None]) -> list[Event]:
+    events: list[Event] = []
+    work(events.append)
+    return events
+
+
+def _drain(events: queue.SimpleQueue, wait_s: float) -> tuple[list[Event], bool]:
+    """Wait for the next event, then gather what arrives within `wait_s`. Returns (batch, done)."""
+    batch: list[Event] = []
+    try:
+        item = events.get(timeout=wait_s)
+        while item is not None:
+            batch.append(item)
+            item = events.get_nowait()
+    except queue.Empty:
+        return batch, False
+    return batch, True
