@@ -24,7 +24,7 @@ WANTED_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt")
 UNWANTED_PREFIX = "consolidated"  # the same weights once more, in another layout
 FETCH = (
     "import sys; from huggingface_hub import snapshot_download; "
-    "snapshot_download(sys.argv[1], revision=sys.argv[2], allow_patterns=sys.argv[3:])"
+    "snapshot_download(sys.argv[1], allow_patterns=sys.argv[2:])"
 )
 OFFLINE_HINT = "Use the bundled model or a local folder, or connect this machine and try again."
 
@@ -84,11 +84,11 @@ def fetch(repo: str, progress: Progress) -> Path:
     num_bytes = sum(sizes.values())
     folder = _repo_folder(repo)
     _check_disk(repo, folder, num_bytes)
-    command = [sys.executable, "-c", FETCH, repo, listing.sha, *sizes]
+    command = [sys.executable, "-c", FETCH, repo, *sizes]
     code, log = run_download(command, folder, num_bytes, repo, progress)
     if code:
         raise _fetch_error(repo, log)
-    return cached_folder(repo) or _config_of(repo, listing.sha).parent
+    return cached_folder(repo) or _config_of(repo).parent
 
 
 def _ask(repo: str) -> Any:
@@ -98,7 +98,7 @@ def _ask(repo: str) -> Any:
     try:
         listing = HfApi().model_info(repo, files_metadata=True, timeout=CALL_TIMEOUT_S)
         if any(item.rfilename == "config.json" for item in listing.siblings or []):
-            checkpoint.read_config(_config_of(repo, listing.sha).parent, repo)
+            checkpoint.read_config(_config_of(repo).parent, repo)
     except errors.GatedRepoError as error:
         hint = "Accept its licence on its Hub page, then log in with: hf auth login (or set HF_TOKEN), and try again."
         raise ModelError(f"{repo} is gated: this machine has no token with access to it.", hint) from error
@@ -114,10 +114,10 @@ def _ask(repo: str) -> Any:
     return listing
 
 
-def _config_of(repo: str, revision: str) -> Path:
+def _config_of(repo: str) -> Path:
     from huggingface_hub import hf_hub_download
 
-    return Path(hf_hub_download(repo, "config.json", revision=revision))
+    return Path(hf_hub_download(repo, "config.json"))
 
 
 def _wanted_files(repo: str, sizes: dict[str, int]) -> dict[str, int]:

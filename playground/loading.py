@@ -16,6 +16,7 @@ from playground.precision import memory_bytes
 
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endofturn|>")
 DEFAULT_CONTEXT = 2048
+BLOCK_SIZE = 64  # weights that share a scale in nf4 and fp4
 # Generation settings that change which token comes next, with the value that means "off".
 PENALTIES = {
     "repetition_penalty": (None, 1.0),
@@ -72,6 +73,7 @@ def load_checkpoint(
     tokenizer = _load_tokenizer(checkpoint, name)
     progress("loading", f"Loading {name}: {needed / 1e9:.2f} GB of weights", 0.2)
     model = _load_model(checkpoint, name, precision, device, needed)
+    _check_blocks(model, name, precision, device)
     progress("loading", f"{name} is loaded", 1.0)
     notices.append(penalty_notice(model.generation_config))
     num_params = model.num_parameters()
@@ -173,6 +175,19 @@ def _load_kwargs(checkpoint: Checkpoint, precision: str, device: str, needed: in
     elif quantized:
         kwargs["device_map"] = {"": "cpu"}
     return kwargs
+
+
+def _check_blocks(model: Any, name: str, precision: str, device: str) -> None:
+    """Refuse 4-bit layers that bitsandbytes' CPU code quantizes wrongly: rows that end inside a block."""
+    if device != "cpu" or precision not in ("nf4", "fp4"):
+        return
+    from bitsandbytes.nn import Linear4bit
+
+    odd = [layer.in_features for layer in model.modules() if isinstance(layer, Linear4bit)]
+    odd = [width for width in odd if width % BLOCK_SIZE]
+    if odd:
+        message = f"{name} cannot run in {precision} on a CPU: a layer is {odd[0]} wide, no multiple of {BLOCK_SIZE}."
+        raise ModelError(message, "Choose int8, int4 or bfloat16.")
 
 
 def _out_of_memory(name: str, needed: int) -> ModelError:
