@@ -145,6 +145,9 @@ class RunSettings:
         return asdict(self) | {"stop_strings": list(self.stop_strings)}
 
 
+DEFAULTS = {item.name: item.default for item in fields(RunSettings) if item.name != "prompt"}
+
+
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from playground.config import DEFAULT_TARGET, RunSettings
+from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
 from playground.events import Event, Failed, Progress, Started
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Playground:
 
         def load(_: Emit) -> None:
             with self._lock:
-                self._models().target(DEFAULT_TARGET, RunSettings.target_precision, report)
+                self._models().target(DEFAULT_TARGET, DEFAULTS["target_precision"], report)
 
         failures = [event for event in _collect(lambda emit: _guarded(load, emit)) if isinstance(event, Failed)]
         self._loading = failures[0] if failures else None

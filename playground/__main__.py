@@ -1,0 +1,165 @@
+"""Headless commands on the same engine: run, models.
+
+    python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
+    python -m playground models --json
+
+Exit code 0: done; 1: the run failed (the sentence is on stderr); 2: the command line is wrong.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettings
+from playground.events import Event, Failed, Progress, Verified
+from playground.report import Recorder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line, do what it says, return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m playground", description="Speculative decoding, headless.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_run(commands)
+    _add_models(commands)
+    options = parser.parse_args(arguments)
+    return options.act(options)
+
+
+def _add_run(commands) -> None:
+    run = commands.add_parser("run", help="generate once and report")
+    run.set_defaults(act=_run)
+    run.add_argument("--prompt", help="the prompt; - reads standard input", required=True)
+    run.add_argument("--system-prompt", default="")
+    run.add_argument("--no-chat-template", action="store_true", help="feed the prompt as plain text")
+    run.add_argument("--proposer", choices=PROPOSERS, default=DEFAULTS["proposer"])
+    run.add_argument("--target", default=DEFAULTS["target"], help="manifest id, local folder or Hub id")
+    run.add_argument("--draft", default="", help="draft model, for --proposer draft")
+    run.add_argument("--precision", choices=PRECISIONS, default=DEFAULTS["target"]_precision)
+    run.add_argument("--draft-precision", choices=PRECISIONS, default=DEFAULTS["draft_precision"])
+    run.add_argument("--quantized-precision", choices=("auto", *PRECISIONS), default="auto")
+    for name in ("gamma", "max_new_tokens", "temperature", "top_k", "top_p", "seed", "ngram_min", "ngram_max"):
+        allowed = RANGES[name]
+        text = f"{allowed.low:g} to {allowed.high:g}, default {allowed.default:g}"
+        kind = int if allowed.whole else float
+        run.add_argument(f"--{name.replace('_', '-')}", type=kind, default=kind(allowed.default), help=text)
+    run.add_argument("--stop", action="append", default=[], help="a stop string; may be repeated")
+    run.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run here; - for stdout")
+    run.add_argument("--quiet", action="store_true", help="print no text and no figures")
+
+
+def _add_models(commands) -> None:
+    models = commands.add_parser("models", help="list what can be chosen here, and why the rest cannot")
+    models.set_defaults(act=_models)
+    models.add_argument("--json", action="store_true")
+
+
+def _settings(options: argparse.Namespace) -> RunSettings:
+    return RunSettings(
+        prompt=sys.stdin.read() if options.prompt == "-" else options.prompt,
+        system_prompt=options.system_prompt,
+        chat_template=not options.no_chat_template,
+        target=options.target,
+        target_precision=options.precision,
+        proposer=options.proposer,
+        draft=options.draft,
+        draft_precision=options.draft_precision,
+        quantized_precision=options.quantized_precision,
+        gamma=options.gamma,
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        seed=options.seed,
+        max_new_tokens=options.max_new_tokens,
+        stop_strings=tuple(options.stop),
+        ngram_min=options.ngram_min,
+        ngram_max=options.ngram_max,
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        settings = _settings(options)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    from playground.session import Playground
+
+    recorder, quiet = Recorder(), options.quiet or str(options.json) == "-"
+
+    def emit(event: Event) -> None:
+        recorder(event)
+        _show(event, quiet)
+
+    try:
+        Playground().run(settings, emit)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+    report = recorder.report()
+    _write(report, options.json)
+    if not quiet and report["num_rounds"]:
+        _print_figures(report)
+    return 1 if "error" in report else 0
+
+
+def _show(event: Event, quiet: bool) -> None:
+    """Print text as it comes and progress on one line of a terminal's stderr."""
+    if isinstance(event, Failed):
+        print(f"{event.message} {event.hint}".strip(), file=sys.stderr)
+    elif isinstance(event, Progress) and sys.stderr.isatty():
+        share = "" if event.fraction is None else f" {event.fraction:.0%}"
+        print(f"\r\033[K{event.message}{share}", end="", file=sys.stderr, flush=True)
+    elif isinstance(event, Verified):
+        if event.round == 1 and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if not quiet:
+            print("".join(token.text for token in event.committed), end="", flush=True)
+
+
+def _write(report: dict, path: Path | None) -> None:
+    if path is None:
+        return
+    text = json.dumps(report, ensure_ascii=False, indent=1)
+    if str(path) == "-":
+        print(text)
+    else:
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def _print_figures(report: dict) -> None:
+    def shown(name: str, form: str) -> str:
+        return "—" if report[name] is None else format(report[name], form)
+
+    print(f"\n\nend: {report['finish_reason']}, {report['num_committed']} tokens in {report['num_rounds']} rounds")
+    print(f"speedup {shown('speedup', '.2f')}x measured ({shown('tokens_per_second', '.1f')} tokens/s, ", end="")
+    print(f"plain {shown('baseline_tokens_per_second', '.1f')})")
+    print(f"alpha {shown('alpha', '.3f')}, draft efficiency {shown('draft_efficiency', '.3f')}, ", end="")
+    print(f"acceptance length {shown('acceptance_length', '.2f')}")
+    times = ", ".join(f"{part} {report[f'{part}_s']:.2f} s" for part in ("prefill", "draft", "verify", "other"))
+    print(times)
+
+
+def _models(options: argparse.Namespace) -> int:
+    from playground.choices import options as choose
+
+    chosen = choose()
+    if options.json:
+        print(json.dumps(asdict(chosen) | {"proposers": list(PROPOSERS)}, ensure_ascii=False, indent=1))
+        return 0
+    print(f"proposers: {', '.join(PROPOSERS)}\n")
+    for title, items in (("targets and drafts", chosen.targets), ("precisions", chosen.precisions)):
+        print(f"{title}:")
+        for item in items:
+            print(f"  {'·' if item.available else '✗'} {item.id:<24} {item.label}")
+            for note in (item.detail, item.reason):
+                if note:
+                    print(f"      {note}")
+        print()
+    if chosen.notice:
+        print(chosen.notice)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
