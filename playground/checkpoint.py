@@ -13,7 +13,8 @@ from typing import Any
 from playground.errors import ModelError
 
 CHOOSE_TEXT = "Choose a decoder-only text model with safetensors weights, such as SmolLM2, Qwen or Llama."
-CHOOSE_ATTENTION = "Choose a model that uses attention in every layer, such as SmolLM2, Qwen2.5 or Llama."
+CHOOSE_ATTENTION = "Choose a model that uses full attention in every layer, such as SmolLM2, Qwen2.5 or Llama."
+WINDOWED = {"sliding_attention", "chunked_attention"}
 MAX_HEADER = 100_000_000  # bytes; the format's own limit
 INDEX_NAME = "model.safetensors.index.json"
 OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".h5", ".msgpack", ".ckpt")
@@ -107,9 +108,9 @@ def check_family(config: Any, name: str) -> None:
     generates = [item for item in declared if item.endswith(("ForCausalLM", "LMHeadModel", model_class.__name__))]
     if declared and not generates:
         raise ModelError(f"{name} is no text generator: it was saved as {declared[0]}.", CHOOSE_TEXT)
-    if keeps_recurrent_state(config, model_class):
-        message = f"{name} keeps a recurrent state ({config.model_type}) that cannot be rolled back after a rejection."
-        raise ModelError(message, CHOOSE_ATTENTION)
+    problem = rollback_problem(config, model_class)
+    if problem:
+        raise ModelError(f"{name} {problem}.", CHOOSE_ATTENTION)
 
 
 def _sees_or_hears(config: Any) -> bool:
@@ -117,17 +118,28 @@ def _sees_or_hears(config: Any) -> bool:
     return any(getattr(config, part, None) is not None for part in parts)
 
 
-def keeps_recurrent_state(config: Any, model_class: type) -> bool:
-    """Say whether a model's cache cannot be rolled back, by transformers' own cache layers.
+def rollback_problem(config: Any, model_class: type) -> str:
+    """Say why a model's cache cannot be cut back after a rejection, or return "".
 
-    Recurrent, linear-attention and convolution layers cannot; unknown kinds of layer count as such.
+    Only full attention can: its cache holds every token. transformers' own reading of the config
+    says what each layer keeps; a kind of layer that is not known counts as one that cannot.
     """
-    from transformers import DynamicCache
+    from transformers.cache_utils import get_layer_types_and_kwargs
 
+    kind = f"({config.model_type})"
+    recurrent = f"keeps a recurrent state {kind} that cannot be rolled back after a rejection"
+    if model_class._is_stateful:
+        return recurrent
     try:
-        return model_class._is_stateful or not DynamicCache(config=config).is_croppable
+        layer_types = set(get_layer_types_and_kwargs(config.get_text_config(decoder=True))[0])
     except (KeyError, AttributeError, TypeError, ValueError):
-        return True
+        return recurrent
+    other = sorted(layer_types - {"full_attention"})
+    if not other:
+        return ""
+    if set(other) <= WINDOWED:
+        return f"forgets tokens outside a window {kind}, so its cache cannot be rolled back after a rejection"
+    return f"has layers of the kind {other[0]} {kind}, whose state cannot be rolled back after a rejection"
 
 
 def weight_files(folder: Path, name: str) -> list[Path]:

@@ -9,7 +9,7 @@ Rules after llama.cpp's check of draft vocabularies, without its tolerance for t
 
 from typing import Any
 
-from playground.checkpoint import keeps_recurrent_state
+from playground.checkpoint import rollback_problem
 from playground.errors import ModelError
 from playground.loading import LoadedModel
 
@@ -40,10 +40,8 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
         f"The draft has embeddings for {rows:,} ids only, and the target can emit {needed:,}.",
     )
     for loaded, role in ((target, "target"), (draft, "draft")):
-        _refuse_if(
-            keeps_recurrent_state(loaded.config, type(loaded.model)),
-            f"The {role} keeps a recurrent state that cannot be rolled back after a rejection.",
-        )
+        problem = rollback_problem(loaded.config, type(loaded.model))
+        _refuse_if(bool(problem), f"The {role} {problem}.")
 
 
 def shared_vocab(target: LoadedModel, draft: LoadedModel) -> int:

@@ -86,7 +86,9 @@ def load_checkpoint(
         precision=precision,
         device=device,
         num_params=num_params,
-        memory_bytes=memory_bytes(num_params, precision, num_kept) if packed_later else model.get_memory_footprint(),
+        memory_bytes=memory_bytes(num_params, precision, num_kept)
+        if packed_later
+        else model.get_memory_footprint(return_buffers=False),
         end_ids=end_ids(model, tokenizer),
         context_limit=context_limit(model.config, tokenizer),
         notice=" ".join(notice for notice in notices if notice),
@@ -163,7 +165,8 @@ def _load_kwargs(checkpoint: Checkpoint, precision: str, device: str, needed: in
     else:
         kwargs["use_safetensors"] = True
     if quantized and checkpoint.gguf_file:
-        raise ValueError("a GGUF file is unpacked to 16 or 32 bit; it cannot be quantized in the same step.")
+        message = f"A GGUF file is unpacked to 16 or 32 bit: it cannot be loaded in {precision}."
+        raise ModelError(message, "Choose bfloat16, or the original model in place of the GGUF file.")
     if quantized and precision == "int8":
         kwargs["quantization_config"] = BitsAndBytesConfig(load_in_8bit=True)
     elif quantized:
