@@ -1,0 +1,51 @@
+"""Start the page: read flags and environment, build it, serve it. Also the entry point of a Space.
+
+No logic of the product lives here. The engine is imported in the background, so that the page opens
+at once.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+DEFAULT_PORT = 7860
+
+
+def parse_flags(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line; defaults come from the environment."""
+    on_space = "SPACE_ID" in os.environ
+    host = os.environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if on_space else "127.0.0.1")
+    port = int(os.environ.get("GRADIO_SERVER_PORT") or DEFAULT_PORT)
+    flags = argparse.ArgumentParser(description="Speculative Decoding Playground")
+    flags.add_argument("--host", default=host, help="address to listen on (default: %(default)s)")
+    flags.add_argument("--port", default=port, type=int, help="port to listen on (default: %(default)s)")
+    flags.add_argument("--share", action="store_true", help="also open a public link through gradio's own service")
+    return flags.parse_args(arguments)
+
+
+def make_playground():
+    """Import the engine, which takes seconds, and make the one Playground of this process."""
+    from playground.session import Playground
+
+    return Playground()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve the page until it is interrupted."""
+    flags = parse_flags(arguments)
+    print("Starting the page …", flush=True)
+    from playground.ui.deferred import Deferred
+    from playground.ui.layout import build, launch_options
+
+    playground = Deferred(make_playground)
+    page = build(playground)
+    address = {"server_name": flags.host, "server_port": flags.port, "share": flags.share}
+    page.launch(**address, **launch_options(), prevent_thread_lock=True)
+    playground.start_loading()  # after the page is up: importing the engine would slow its first paint
+    page.block_thread()
+
+
+if __name__ == "__main__":
+    main()

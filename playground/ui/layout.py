@@ -1,0 +1,61 @@
+"""The whole page: head, tabs, look; and how it is served.
+
+A tab is a module with a NAME and a `build(context)`; adding one is adding it to TABS. Knows no model:
+it gets a Playground (or something with the same four methods) and passes it on.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.ui import generate
+from playground.ui.notes import header
+from playground.ui.runs import Runs
+from playground.ui.text import TITLE
+from playground.ui.theme import page_css, page_theme
+from playground.ui.view import PLOTLY, STATIC, page_head
+
+TABS = (generate,)
+MAX_WAITING = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a tab may use."""
+
+    playground: Any
+    runs: Runs
+    page: gr.Blocks
+
+
+def build(playground: Any) -> gr.Blocks:
+    """Lay out the page for one Playground."""
+    gr.set_static_paths([PLOTLY])
+    with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
+        page_head(header(), elem_id="head")
+        context = Context(playground, Runs(), page)
+        with gr.Tabs(elem_id="tabs", elem_classes="single" if len(TABS) == 1 else "many"):
+            for tab in TABS:
+                with gr.Tab(tab.NAME, id=tab.NAME):
+                    tab.build(context)
+    return page.queue(max_size=MAX_WAITING)
+
+
+def launch_options() -> dict:
+    """Return the arguments of `launch` that belong to the page's look and manners, not to a machine."""
+    return {
+        "theme": page_theme(),
+        "css": page_css(),
+        "favicon_path": icon(),
+        "footer_links": ["api"],
+        "run_history": False,
+        "ssr_mode": False,
+        "show_error": True,
+    }
+
+
+def icon() -> Path:
+    """Return the page's icon."""
+    return STATIC / "icon.svg"

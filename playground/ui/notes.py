@@ -1,0 +1,70 @@
+"""Small pieces of HTML around the view: notes under a control, the line that says what is loading.
+
+Everything that is not markup of ours is escaped here. Knows no gradio.
+"""
+
+from html import escape
+
+from playground.events import Failed, Progress
+from playground.ui.text import NOT_HERE, READY, TAGLINE, TITLE
+
+
+def note(text: str) -> str:
+    """Return `text` as a quiet note, or nothing."""
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
+def options_note(options: list) -> str:
+    """Return why some options cannot be chosen here, one line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for item in options:
+        if not item.available:
+            by_reason.setdefault(item.reason, []).append(item.label)
+    if not by_reason:
+        return ""
+    rows = "".join(f"<li><b>{escape(', '.join(names))}</b> {escape(why)}</li>" for why, names in by_reason.items())
+    return f'<details class="note"><summary>{escape(NOT_HERE)} {_count(by_reason)}</summary><ul>{rows}</ul></details>'
+
+
+def _count(by_reason: dict[str, list[str]]) -> str:
+    return escape(", ".join(name for names in by_reason.values() for name in names))
+
+
+def ready_line(state: Progress | Failed | None, environment: dict | None = None) -> str:
+    """Return the line beside Generate: what is loading and how far, that it failed, or that it is ready."""
+    if isinstance(state, Failed):
+        words = f"{state.message} {state.hint}".strip()
+        return f'<div class="ready failed" role="alert"><i></i><span>{escape(words)}</span></div>'
+    if state is None:
+        words = " · ".join(part for part in (READY, machine(environment or {})) if part)
+        return f'<div class="ready ok"><i></i><span>{escape(words)}</span></div>'
+    percent = "" if state.fraction is None else f"{state.fraction:.0%}"
+    width = "" if state.fraction is None else f' style="width:{100 * state.fraction:.0f}%"'
+    kind = "known" if state.fraction is not None else "unknown"
+    return (
+        f'<div class="ready loading" role="status"><i></i><span>{escape(state.message)} {percent}</span>'
+        f'<b class="bar {kind}"><b{width}></b></b></div>'
+    )
+
+
+def machine(environment: dict) -> str:
+    """Return in a few words on what a run happens: device and threads."""
+    device = str(environment.get("device_name") or environment.get("device") or "")
+    threads = environment.get("threads")
+    parts = [device.upper() if device in ("cpu", "cuda", "mps") else device]
+    if threads and "cuda" not in device.lower():
+        parts.append(f"{threads} thread{'s' if threads != 1 else ''}")
+    return ", ".join(part for part in parts if part)
+
+
+def header() -> str:
+    """Return the head of the page."""
+    return (
+        f'<header class="head"><div><h1>{escape(TITLE)}</h1><p>{escape(TAGLINE)}</p></div>'
+        '<button type="button" class="theme" id="theme-toggle"></button></header>'
+    )
+
+
+def preset_note(task: str, expect: str) -> str:
+    """Return what to expect of a preset, and why."""
+    return f'<p class="expect"><b>{escape(task)}</b>{escape(expect)}</p>'

@@ -1,0 +1,206 @@
+"""All wording of the page: titles, labels, definitions, hints, reasons.
+
+One place, so that the same thing is called the same everywhere. Words follow the project's glossary.
+Plain strings only: no gradio, no numbers that a run would have to measure.
+"""
+
+TITLE = "Speculative Decoding Playground"
+TAGLINE = "A proposer guesses several tokens, the target checks them in one pass. Same distribution, fewer passes."
+
+PROPOSER_LABELS = {
+    "ngram": "n-gram lookup",
+    "draft": "Draft model",
+    "quantized": "Quantized copy",
+    "none": "None (plain)",
+}
+PROPOSER_HINTS = {
+    "ngram": "Looks for the last few tokens earlier in prompt and output and proposes what followed them. Costs almost "
+    "nothing; wins when the answer repeats its source.",
+    "draft": "A smaller model with the same tokenizer guesses. Works on any text; pays when it is much cheaper than "
+    "the target.",
+    "quantized": "The target's own weights in fewer bits. Agrees with the target most of the time; pays when its "
+    "kernel is fast on this device.",
+    "none": "Plain decoding: one target pass for each token. This is what every speedup is measured against.",
+}
+
+LABELS = {
+    "prompt": "Prompt",
+    "preset": "Presets",
+    "generate": "Generate",
+    "stop": "Stop",
+    "proposer": "Proposer",
+    "ngram_min": "Smallest n-gram",
+    "ngram_max": "Largest n-gram",
+    "draft": "Draft model",
+    "draft_precision": "Draft precision",
+    "quantized_precision": "Precision of the copy",
+    "gamma": "Gamma",
+    "target": "Target",
+    "target_precision": "Precision",
+    "temperature": "Temperature",
+    "top_k": "Top-k",
+    "top_p": "Top-p",
+    "seed": "Seed",
+    "max_new_tokens": "New tokens at most",
+    "stop_strings": "Stop strings",
+    "chat_template": "Chat template",
+    "system_prompt": "System prompt",
+}
+HINTS = {
+    "target": "A model of the list, a Hub id or a local folder",
+    "draft": "Must share the target's tokenizer",
+    "gamma": "Tokens asked per round",
+    "temperature": "0 is greedy",
+    "top_k": "0 is off",
+    "top_p": "1 is off",
+    "stop_strings": "One on each line; \\n stands for a line break",
+    "chat_template": "Off: the target simply continues the prompt",
+    "system_prompt": "Empty: what the model's own template says",
+}
+PLACEHOLDERS = {"prompt": "Type a prompt, or choose a preset above", "draft": "Choose a draft model"}
+SECTIONS = {"sampling": "Sampling", "output": "Output and template"}
+
+READY = "Engine ready"
+STARTING = "Starting the engine"
+SETTINGS_TOGGLE = "Settings"
+THEME_TOGGLE = "Switch between light and dark"
+UNAVAILABLE_SUFFIX = " (not available here)"
+AUTO_PRECISION = "Fastest here"
+NOT_HERE = "Not available here:"
+NOT_STARTED = "Not started"
+BROKEN = "The playground made a mistake of its own; the run was ended."
+BROKEN_HINT = "The server's log says where. Your settings are untouched and the next run starts afresh."
+API_DESCRIPTION = (
+    "Run speculative decoding and stream its log: JSON lines, each time the whole log so far. The last line of a "
+    "finished log has 'text', 'token_ids', 'figures' and 'reason'. Values out of range are refused with one sentence."
+)
+
+FIGURES = [
+    {
+        "id": "speedup",
+        "label": "Speedup, measured",
+        "definition": "Tokens per second of this run divided by tokens per second of plain decoding: same engine, same "
+        "prompt, same precision, both measured, prompt processing apart. Below 1 means slower.",
+    },
+    {
+        "id": "alpha",
+        "label": "Alpha",
+        "definition": "Accepted tokens divided by tested tokens: how often a judged guess is kept. Guesses after the "
+        "first rejection are never judged and do not count.",
+    },
+    {
+        "id": "acceptance_length",
+        "label": "Acceptance length",
+        "definition": "Tokens added to the output per target pass, the target's own token included. Plain decoding is "
+        "exactly 1.",
+    },
+    {
+        "id": "tokens_per_second",
+        "label": "Tokens per second",
+        "definition": "Output tokens per second of decoding: drafting, checking and everything between. Prompt "
+        "processing and the baseline measurement are apart.",
+    },
+]
+
+KIND_NAMES = {
+    "accepted": "accepted",
+    "rejected": "rejected",
+    "untested": "untested",
+    "residual": "residual",
+    "bonus": "bonus",
+    "plain": "plain",
+}
+KIND_DEFINITIONS = {
+    "accepted": "Drafted by the proposer and kept by the target",
+    "rejected": "The first drafted token that the target refused",
+    "untested": "Drafted after a rejection or past the end: never judged",
+    "residual": "Drawn from the part of the target's distribution the draft missed, after a rejection",
+    "bonus": "The target's own token after every drafted one was accepted",
+    "plain": "The target's own token in a round without a draft",
+}
+
+CHART_TEXT = {
+    "alpha": {
+        "title": "Alpha",
+        "caption": "accepted / tested, by round",
+        "names": ["this round", "run so far"],
+        "xtitle": "round",
+        "empty": "No drafted token was tested in this run.",
+    },
+    "speedup": {
+        "title": "Speedup",
+        "caption": "measured, run so far; dashed: plain decoding",
+        "names": ["speedup"],
+        "xtitle": "seconds of decoding",
+        "empty": "No baseline was measured in this run.",
+    },
+    "timeline": {
+        "title": "Where a round's time goes",
+        "caption": "milliseconds, stacked",
+        "names": ["verify", "draft", "other"],
+        "xtitle": "round",
+        "empty": "No round yet.",
+    },
+    "position": {
+        "title": "Acceptance by draft position",
+        "caption": "accepted / tested, where reached",
+        "names": ["acceptance"],
+        "xtitle": "position in the draft",
+        "empty": "No drafted token was tested in this run.",
+    },
+}
+
+# What the view says; the browser fills in {braces}.
+VIEW_WORDS = {
+    "view": "Result of the run",
+    "strip": "Output tokens. Arrow keys move, Enter pins the details, Escape closes them.",
+    "no_run": "No run yet",
+    "idle": "Press Generate: the answer appears here token by token, coloured by who wrote it.",
+    "starting": "Starting",
+    "waiting": "Waiting for the first token",
+    "running": "Round {rounds} · {tokens} of at most {limit} tokens",
+    "reasons": {
+        "end_token": "Finished: the target wrote its end token",
+        "stop_string": "Finished: a stop string appeared",
+        "length": "Finished: the limit of new tokens was reached",
+        "context_full": "Finished: the target's context is full",
+        "stopped": "Stopped: what was made is kept",
+        "failed": "The run failed",
+        "lost": "The run ended without a word from the server; what arrived is kept",
+    },
+    "summary": "{tokens} tokens in {rounds} rounds, {seconds} s",
+    "prompt_time": "prompt {tokens} tokens, {seconds} s",
+    "split": "verify {verify} · draft {draft} · other {other}",
+    "efficiency": "draft efficiency {value}",
+    "none": "—",
+    "hide_rejected": "Hide rejected",
+    "show_spaces": "Spaces and newlines",
+    "copy": "Copy text",
+    "copied": "Copied",
+    "copy_failed": "Could not copy",
+    "empty_output": "No token was written.",
+    "close": "Close details",
+    "of_tested": "{accepted} of {tested} tested tokens",
+    "nothing_tested": "nothing tested yet",
+    "per_pass": "tokens per target pass",
+    "plain_speed": "plain decoding {value}",
+    "no_baseline": "no baseline yet",
+    "against_plain": "against plain decoding",
+    "slower": "slower than plain decoding",
+    "token_id": "token id",
+    "round": "round",
+    "position": "position",
+    "p": "target p",
+    "q": "draft q",
+    "u": "drawn u",
+    "overlap": "overlap Σ min(p, q)",
+    "rule": "Accepted when u · q < p",
+    "top_target": "Target",
+    "top_draft": "Draft",
+    "top_residual": "Residual",
+    "top_title": "Likeliest five tokens here",
+    "untested_note": "Never judged: an earlier token of this round was refused, or the text ended.",
+    "certain": "proposed with certainty",
+    "tip_hint": "Click to keep this open",
+    "no_plotly": "The chart library could not be loaded; text and figures are complete without it.",
+}

@@ -1,0 +1,89 @@
+/* What is known about one token: the tip that follows the pointer and the panel that stays. */
+function factRows(token) {
+  const rows = [];
+  if (isNumber(token.p)) rows.push([WORDS.p, chance(token.p)]);
+  if (isNumber(token.q)) rows.push([WORDS.q, token.q === 1 ? `1 · ${WORDS.certain}` : chance(token.q)]);
+  if (isNumber(token.u)) rows.push([WORDS.u, chance(token.u)]);
+  if (isNumber(token.overlap)) rows.push([WORDS.overlap, chance(token.overlap)]);
+  return rows;
+}
+
+function detailHead(token) {
+  const head = make('div', 'detail-head');
+  const chip = make('span', `tok ${token.kind}`, visible(token.text) || token.label);
+  const place = `${WORDS.round} ${token.round} · ${WORDS.position} ${token.position} · ${WORDS.token_id} ${token.id}`;
+  return put(head, chip, make('b', '', KIND_NAMES[token.kind]), make('span', 'place', place));
+}
+
+function factList(token) {
+  const list = make('dl', 'facts');
+  for (const [name, value] of factRows(token)) put(list, put(make('div'), make('dt', '', name), make('dd', '', value)));
+  return list;
+}
+
+function topList(title, candidates, token) {
+  const column = put(make('div', 'top'), make('h4', '', title));
+  const list = make('ol');
+  for (const [id, text, prob] of candidates) {
+    const row = make('li', id === token.id ? 'mine' : '');
+    const bar = make('i', 'bar');
+    bar.style.width = `${Math.min(100, 100 * prob)}%`;
+    list.append(put(row, bar, make('code', '', visible(text)), make('span', '', chance(prob))));
+  }
+  return put(column, list);
+}
+
+const TOP_TITLES = [() => WORDS.top_target, () => WORDS.top_draft, () => WORDS.top_residual];
+
+function topLists(token, count) {
+  const box = make('div', 'tops');
+  (token.tops || []).slice(0, count).forEach((candidates, i) => {
+    if (candidates.length) box.append(topList(TOP_TITLES[i](), candidates, token));
+  });
+  return box.children.length ? box : null;
+}
+
+function spoken(token) {
+  const facts = factRows(token).map(([name, value]) => `${name} ${value}`);
+  const place = `${WORDS.round} ${token.round}, ${WORDS.position} ${token.position}`;
+  return [visible(token.text) || token.label, KIND_NAMES[token.kind], place, ...facts].join(', ');
+}
+
+function tokenTip(view) {
+  const tip = make('div', 'tip');
+  tip.hidden = true;
+  view.append(tip);
+  const hide = () => { tip.hidden = true; };
+  function show(token, span) {
+    tip.replaceChildren();
+    put(tip, detailHead(token), factList(token), make('p', 'why', KIND_DEFINITIONS[token.kind]), topLists(token, 1));
+    tip.hidden = false;
+    const frame = view.getBoundingClientRect();
+    const at = span.getClientRects()[0] || span.getBoundingClientRect();
+    const left = Math.max(0, Math.min(at.left - frame.left, frame.width - tip.offsetWidth));
+    const below = at.bottom + tip.offsetHeight + 16 < window.innerHeight || at.top < tip.offsetHeight + 16;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${below ? at.bottom - frame.top + 8 : at.top - frame.top - tip.offsetHeight - 8}px`;
+  }
+  return { show, hide };
+}
+
+function detailPanel(panel, onClose) {
+  function close() {
+    if (panel.hidden) return;
+    panel.hidden = true;
+    panel.replaceChildren();
+    onClose();
+  }
+  function open(token) {
+    const shut = make('button', 'close', '×');
+    shut.type = 'button';
+    shut.setAttribute('aria-label', WORDS.close);
+    shut.addEventListener('click', close);
+    panel.replaceChildren();
+    put(panel, shut, detailHead(token), make('p', 'why', KIND_DEFINITIONS[token.kind]), factList(token));
+    put(panel, topLists(token, 3));
+    panel.hidden = false;
+  }
+  return { open, close };
+}
