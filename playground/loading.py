@@ -58,7 +58,6 @@ def load_checkpoint(
     """Load a checked folder at a precision this device runs.
 
     Args:
-        checkpoint: what open_checkpoint returned.
         name: the model's name, for sentences.
         precision: one that usable_precision returned.
         device: "cpu" or "cuda".

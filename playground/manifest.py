@@ -60,8 +60,12 @@ def entries() -> dict[str, ModelEntry]:
 
 
 def find(name: str) -> ModelEntry | None:
-    """Return the entry with this id or, else, this Hub repository (any case), or None."""
+    """Return the entry with this id or, else, this Hub repository (any case), or None.
+
+    The bundled model goes by its id only: its Hub name means the original 16-bit weights.
+    """
     wanted = name.strip().lower()
     if wanted in entries():
         return entries()[wanted]
-    return next((entry for entry in entries().values() if entry.repo.lower() == wanted), None)
+    on_hub = (entry for entry in entries().values() if entry.source == "hub")
+    return next((entry for entry in on_hub if entry.repo.lower() == wanted), None)

