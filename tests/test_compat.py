@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tiny_checkpoints import OTHER_SENTENCES, SENTENCES, SPECIAL, tiny_tokenizer
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from playground import compat
 from playground.errors import ModelError
-from tests.tiny_checkpoints import OTHER_SENTENCES, SENTENCES, SPECIAL, tiny_tokenizer
 
 
 def loaded(tokenizer, rows=None, end_ids=None, config=None, stateful=False):

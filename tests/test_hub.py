@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from fake_hub import FakeHub
+from tiny_checkpoints import save_llama, save_model
 from transformers import T5Config, T5ForConditionalGeneration
 
 from playground import hub, manifest, registry
-from tests.fake_hub import FakeHub
-from tests.tiny_checkpoints import save_llama, save_model
 
 ROOT = Path(__file__).resolve().parent.parent
 # Runs in a process of its own: the hub's address and cache are read when its library is imported.
@@ -59,7 +59,8 @@ def repos(tmp_path_factory):
 
 
 def ask(names, endpoint, cache, **variables):
-    environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"} | variables
+    environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
+    environment |= {"HF_HUB_OFFLINE": "0"} | variables
     environment.pop("HF_TOKEN", None)
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, *names], capture_output=True, text=True, env=environment, cwd=ROOT, timeout=120

@@ -3,12 +3,16 @@
 A folder takes a few hundred kB and a tenth of a second. Knows nothing of what is tested with it.
 """
 
+import json
 from pathlib import Path
 
 import numpy
+import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from playground import registry
 
 SENTENCES = [
     "The quick brown fox jumps over the lazy dog.",
@@ -25,6 +29,29 @@ TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+
+
+def quiet(stage, message, fraction):
+    """Take a progress report and do nothing."""
+
+
+def load(path, precision="float32"):
+    """Load a folder or file through the registry."""
+    return registry.load(str(path), precision, quiet)
+
+
+def refusal(path, precision="float32") -> str:
+    """Return the sentence with which the registry refuses a folder or file."""
+    with pytest.raises(registry.ModelError) as caught:
+        load(path, precision)
+    assert caught.value.message and caught.value.hint
+    assert "\n" not in caught.value.message + caught.value.hint
+    return caught.value.message
+
+
+def edit(file: Path, **changes) -> None:
+    """Change some entries of a JSON file."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 def tiny_tokenizer(sentences=SENTENCES, special=SPECIAL, added=(), template=TEMPLATE, start="<|im_start|>"):
@@ -117,8 +144,6 @@ def write_gguf(path: Path, family: str = "llama", splitting: str = "smollm") -> 
 
 
 def _merges(tokenizer) -> list[list[str]]:
-    import json
-
     return json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
 
 
