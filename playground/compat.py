@@ -13,7 +13,7 @@ from playground.checkpoint import rollback_problem
 from playground.errors import ModelError
 from playground.loading import LoadedModel
 
-MAX_LENGTH_DIFFERENCE = 128  # added tokens at the end, as between Qwen2.5 and Qwen3
+MAX_LENGTH_DIFFERENCE = 128  # added tokens at the end of the draft's vocabulary, never proposed
 HINT = "Choose a draft of the same family as the target, or a proposer that needs no draft, such as n-gram."
 
 
@@ -22,7 +22,7 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
 
     Raises:
         ModelError: one sentence naming the first mismatch, in the order tokenizer type, number of
-            tokens, text of a token, start and end tokens, embedding rows, rollback.
+            tokens, text of a token, start and end tokens, tokens the draft lacks, rollback.
     """
     mine, other = target.tokenizer, draft.tokenizer
     _refuse_if(
@@ -33,11 +33,10 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
     if target_ids != draft_ids:
         _check_tokens(target_ids, draft_ids)
     _check_special(target, draft)
-    rows = num_rows(draft)
-    needed = min(_num_ids(target_ids), num_rows(target))
+    emitted, known = num_usable(target), num_usable(draft)
     _refuse_if(
-        rows < needed,
-        f"The draft has embeddings for {rows:,} ids only, and the target can emit {needed:,}.",
+        known < emitted,
+        f"The target can emit {emitted:,} different tokens, and the draft knows only the first {known:,} of them.",
     )
     for loaded, role in ((target, "target"), (draft, "draft")):
         problem = rollback_problem(loaded.config, type(loaded.model))
