@@ -69,6 +69,7 @@ class CachedLM(ABC):
         self._prefilled = min(self._prefilled, length)
         self._truncate(length)
 
+    @torch.inference_mode()
     def keep(self, start: int, indices: Sequence[int]) -> None:
         """Of the tokens after the first `start`, keep those at `indices` (one path of a verified tree).
 

@@ -1,0 +1,190 @@
+"""The cache: extend, roll back, keep a path, grow; both backends against transformers itself."""
+
+import pytest
+import torch
+from fakes import generic, lean, tiny_llama
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from playground.lm import LeanLM, TransformersLM, wrap
+
+SIZES = {
+    "vocab_size": 96,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 2048,
+    "initializer_range": 0.2,
+}
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+
+
+def family(name):
+    torch.manual_seed(3)
+    if name == "gpt2":
+        return GPT2LMHeadModel(GPT2Config(vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=2048)).eval()
+    if name == "llama":
+        return tiny_llama(num_hidden_layers=3, max_position_embeddings=2048)
+    if name == "llama biases":
+        return tiny_llama(attention_bias=True, max_position_embeddings=2048)
+    if name == "llama3 rope":
+        return LlamaForCausalLM(tiny_llama(max_position_embeddings=2048, rope_parameters=LLAMA3_ROPE).config).eval()
+    if name == "mistral":
+        return MistralForCausalLM(MistralConfig(**SIZES, sliding_window=None, head_dim=16)).eval()
+    if name == "qwen2":
+        return Qwen2ForCausalLM(Qwen2Config(**SIZES, tie_word_embeddings=True)).eval()
+    return Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=16)).eval()
+
+
+LEAN = ("llama", "llama biases", "llama3 rope", "mistral", "qwen2", "qwen3")
+BACKENDS = [*((name, lean) for name in LEAN), ("llama", generic), ("qwen3", generic), ("gpt2", generic)]
+IDS = [(7 * i * i + 3 * i + 5) % 96 for i in range(700)]
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda item: f"{item[0]}-{item[1].__name__}")
+def pair(request):
+    name, backend = request.param
+    model = family(name).requires_grad_(False)
+    return model, backend(model, limit=2048)
+
+
+def reference(model, ids):
+    with torch.inference_mode():
+        return model(torch.tensor([ids])).logits[0]
+
+
+def assert_close(found, expected):
+    scale = expected.abs().max()
+    assert (found - expected).abs().max() < 1e-4 * max(1, scale)
+
+
+def test_logits_equal_transformers_in_any_split_of_the_text(pair):
+    model, lm = pair
+    expected = reference(model, IDS[:60])
+    parts = [lm.extend(IDS[start:end]) for start, end in ((0, 37), (37, 38), (38, 44), (44, 60))]
+    assert_close(torch.cat(parts), expected)
+    assert lm.ids == IDS[:60]
+
+
+def test_rolling_back_and_extending_again_gives_the_same_logits(pair):
+    model, lm = pair
+    lm.extend(IDS[:50])
+    lm.extend([1, 2, 3, 4, 5])
+    lm.rollback(47)
+    assert_close(lm.extend(IDS[47:60]), reference(model, IDS[:60])[47:])
+
+
+def test_growing_past_the_first_buffer_keeps_what_was_there(pair):
+    model, lm = pair
+    for _ in lm.prefill(IDS):
+        pass
+    assert_close(lm.extend([9, 8]), reference(model, [*IDS, 9, 8])[-2:])
+
+
+def test_a_tree_pass_sees_only_ancestors_and_keeps_one_path(pair):
+    model, lm = pair
+    lm.extend(IDS[:20])
+    #        0 ── 1 ── 3        two branches from token 0
+    #          └─ 2 ── 4
+    tree, parents = [11, 22, 33, 44, 55], [-1, 0, 0, 1, 2]
+    logits = lm.extend(tree, parents)
+    assert_close(logits[3], reference(model, [*IDS[:20], 11, 22, 44])[-1])
+    assert_close(logits[4], reference(model, [*IDS[:20], 11, 33, 55])[-1])
+    lm.keep(20, [0, 2, 4])
+    assert lm.ids == [*IDS[:20], 11, 33, 55]
+    assert_close(lm.extend([66]), reference(model, [*IDS[:20], 11, 33, 55, 66])[-1:])
+
+
+def test_the_draft_cache_stays_right_through_thirty_random_rejections(pair):
+    model, lm = pair
+    generator = torch.Generator().manual_seed(5)
+    text = IDS[:10]
+    lm.extend(text)
+    for _ in range(30):
+        drafted = torch.randint(0, 96, (4,), generator=generator).tolist()
+        lm.extend(drafted)
+        kept = int(torch.randint(0, 4, (1,), generator=generator))
+        lm.rollback(len(text) + kept)
+        text = [*text, *drafted[:kept], (kept * 31) % 96]
+        logits = lm.extend(text[-1:])
+    assert (logits[-1] - reference(model, text)[-1]).abs().max() < 1e-3
+
+
+def test_prefill_takes_over_what_an_earlier_prefill_of_the_same_text_left(pair):
+    _, lm = pair
+    list(lm.prefill(IDS[:300]))
+    first = lm.extend([5])
+    assert next(lm.prefill(IDS[:300])) == 300
+    assert torch.equal(lm.extend([5]), first)
+    assert next(lm.prefill([*IDS[:299], 1])) == 256
+    assert next(lm.prefill([1, *IDS[1:300]])) == 0
+    assert lm.length == 0
+
+
+def test_misuse_is_refused_and_leaves_the_cache_usable(pair):
+    model, lm = pair
+    lm.extend(IDS[:5])
+    for wrong in (lambda: lm.extend([]), lambda: lm.extend([96]), lambda: lm.extend([-1]), lambda: lm.rollback(6)):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(ValueError, match="parents come first"):
+        lm.extend([1, 2], [1, -1])
+    assert_close(lm.extend([7]), reference(model, [*IDS[:5], 7])[-1:])
+
+
+def test_the_context_limit_is_named_when_it_is_passed():
+    with pytest.raises(ValueError, match="limit is 16"):
+        lean(tiny_llama(), limit=16).extend(IDS[:17])
+
+
+@pytest.mark.parametrize("backend", [lean, generic])
+def test_rows_beyond_the_tokenizer_give_no_logits(backend):
+    assert backend(tiny_llama(vocab=128), num_tokens=96).extend([1, 2]).shape == (2, 96)
+
+
+def test_sliding_windows_and_recurrent_states_are_refused():
+    config = MistralConfig(**SIZES, sliding_window=8)
+    model = MistralForCausalLM(config).eval()
+    assert "sliding" in LeanLM.unsupported_reason(model)
+    with pytest.raises(ValueError, match="rolled back"):
+        TransformersLM(model, 96, 512)
+
+
+@pytest.mark.parametrize(("precision", "worst"), [("bfloat16", 0.05), ("int8", 0.1), ("int4", 0.4)])
+def test_lower_precisions_stay_near_the_full_one(precision, worst):
+    model = tiny_llama(hidden_size=64, intermediate_size=128)
+    expected = torch.softmax(reference(model, IDS[:40]), -1)
+    rounded = tiny_llama(hidden_size=64, intermediate_size=128).to(torch.bfloat16)
+    found = torch.softmax(wrap(rounded, precision, 96, 512).extend(IDS[:40]), -1)
+    assert (1 - torch.minimum(expected, found).sum(-1)).mean() < worst
+
+
+def test_packed_precisions_need_the_lean_decoder():
+    with pytest.raises(ValueError, match=r"int4 .* needs the lean decoder"):
+        wrap(family("gpt2"), "int4", 96, 512)
+
+
+def test_releasing_frees_the_packed_weights_and_keeps_the_decoder_right():
+    model = tiny_llama()
+    lm, expected = lean(model), reference(model, IDS[:9])
+    LeanLM.release(model)
+    assert sum(p.numel() for p in model.parameters()) == model.get_input_embeddings().weight.numel()
+    assert_close(lm.extend(IDS[:9]), expected)
