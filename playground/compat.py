@@ -33,7 +33,8 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
     if target_ids != draft_ids:
         _check_tokens(target_ids, draft_ids)
     _check_special(target, draft)
-    emitted, known = num_usable(target), num_usable(draft)
+    emitted = min(_num_ids(target_ids), num_rows(target))
+    known = min(_num_ids(draft_ids), num_rows(draft))
     _refuse_if(
         known < emitted,
         f"The target can emit {emitted:,} different tokens, and the draft knows only the first {known:,} of them.",

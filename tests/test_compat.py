@@ -139,10 +139,17 @@ def test_a_pair_with_150_000_tokens_is_checked_in_half_a_second():
         return loaded(PreTrainedTokenizerFast(tokenizer_object=words, eos_token="token1"))
 
     same, again, other = large("same"), large("same"), large("other")
-    started = time.perf_counter()
-    compat.check_pair(same, again)
-    equal_s = time.perf_counter() - started
-    assert "Token 150000 is 'same' in the target, but 'other'" in refusal(same, other)
-    different_s = time.perf_counter() - started - equal_s
     assert compat.shared_vocab(same, again) == 150_001
-    assert max(equal_s, different_s) < 0.5
+    assert fastest_s(lambda: compat.check_pair(same, again)) < 0.5
+    assert fastest_s(lambda: refusal(same, other)) < 0.5
+    assert "Token 150000 is 'same' in the target, but 'other'" in refusal(same, other)
+
+
+def fastest_s(action):
+    """Return the best of three times: other work on this machine only adds to a time."""
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - started)
+    return min(times)
