@@ -36,7 +36,7 @@ def _add_run(commands) -> None:
     run.add_argument("--proposer", choices=PROPOSERS, default=DEFAULTS["proposer"])
     run.add_argument("--target", default=DEFAULTS["target"], help="manifest id, local folder or Hub id")
     run.add_argument("--draft", default="", help="draft model, for --proposer draft")
-    run.add_argument("--precision", choices=PRECISIONS, default=DEFAULTS["target"]_precision)
+    run.add_argument("--precision", choices=PRECISIONS, default=DEFAULTS["target_precision"])
     run.add_argument("--draft-precision", choices=PRECISIONS, default=DEFAULTS["draft_precision"])
     run.add_argument("--quantized-precision", choices=("auto", *PRECISIONS), default="auto")
     for name in ("gamma", "max_new_tokens", "temperature", "top_k", "top_p", "seed", "ngram_min", "ngram_max"):

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from playground import hub, precision, registry
-from playground.manifest import Option
+from playground import registry
+from playground.registry import hub, precision
+from playground.registry.manifest import Option
 
 
 @dataclass(frozen=True, slots=True)

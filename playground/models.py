@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from playground import registry
-from playground.compat import check_pair, num_usable
-from playground.errors import ModelError
 from playground.lm import CachedLM, LeanLM, wrap
-from playground.loading import LoadedModel
+from playground.registry.compat import check_pair, num_usable
+from playground.registry.errors import ModelError
+from playground.registry.loading import LoadedModel
 from playground.text import Decoder
 from playground.threads import choose_threads
 

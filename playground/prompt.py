@@ -1,7 +1,7 @@
 """A person's prompt as the target's token ids: chat template or plain text, exactly one start token."""
 
 from playground.config import RunSettings
-from playground.loading import LoadedModel
+from playground.registry.loading import LoadedModel
 
 
 def encode(target: LoadedModel, settings: RunSettings) -> tuple[str, list[int]]:

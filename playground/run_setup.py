@@ -2,11 +2,12 @@
 
 import torch
 
-from playground import precision, registry
+from playground import registry
 from playground.config import RunSettings
-from playground.errors import ModelError
 from playground.models import ModelStore, ReadyModel, Report
 from playground.proposers import DraftModelProposer, NgramProposer, Proposer
+from playground.registry import precision
+from playground.registry.errors import ModelError
 
 
 def make_proposer(store: ModelStore, target: ReadyModel, settings: RunSettings, report: Report) -> Proposer:

@@ -160,7 +160,7 @@ class Playground:
 
 def _guarded(work: Callable[[Emit], None], emit: Emit) -> None:
     """Run `work(emit)`; turn what goes wrong into one Failed event with a sentence."""
-    from playground.errors import ModelError
+    from playground.registry.errors import ModelError
 
     try:
         work(emit)

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import torch
 
-from playground.hardware import num_cores
+from playground.registry.hardware import num_cores
 
 REPEATS = 5
 

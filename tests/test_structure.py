@@ -9,9 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LEVELS = {
-    0: "config events errors",
-    1: "theory sampling verify text manifest presets hardware",
-    2: "lm checkpoint compat conversion default_target download hub loading precision registry threads choices prompt",
+    0: "config events",
+    1: "theory sampling verify text presets",
+    2: "lm registry threads prompt choices",
     3: "proposers display",
     4: "engine metrics trace report baseline models run_setup",
     5: "session lab training",

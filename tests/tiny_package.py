@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from tiny_checkpoints import write_gguf
 
-from playground import default_target
+from playground.registry import default_target
 
 
 def sha256(path: Path) -> str:

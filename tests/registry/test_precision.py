@@ -5,9 +5,9 @@ import sys
 import pytest
 import torch
 
-from playground import precision
 from playground.config import PRECISIONS
-from playground.errors import ModelError
+from playground.registry import precision
+from playground.registry.errors import ModelError
 
 
 @pytest.fixture

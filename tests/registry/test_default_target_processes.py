@@ -9,9 +9,9 @@ import pytest
 from tiny_checkpoints import quiet
 from tiny_package import assert_only_the_finished_files, build_package, downloader, empty_cache, names, no_download
 
-from playground import default_target
+from playground.registry import default_target
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ SCRIPT = """
 import shutil, sys, time
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from playground import default_target
+from playground.registry import default_target
 for name, value in {constants!r}.items():
     setattr(default_target, name, value)
 

@@ -10,7 +10,7 @@ import errno
 from pathlib import Path
 from typing import Any
 
-from playground.download import Progress, disk_full
+from playground.registry.download import Progress, disk_full
 
 WEIGHT_NAMES = {
     "token_embd": "model.embed_tokens",

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from playground import checkpoint
-from playground.download import Progress, disk_full, network_error, run_download
-from playground.errors import ModelError
+from playground.registry import checkpoint
+from playground.registry.download import Progress, disk_full, network_error, run_download
+from playground.registry.errors import ModelError
 
 PROBE_TIMEOUT_S = 3.0
 PROBE_LASTS_S = 120.0

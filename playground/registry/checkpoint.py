@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playground.errors import ModelError
+from playground.registry.errors import ModelError
 
 CHOOSE_TEXT = "Choose a decoder-only text model with safetensors weights, such as SmolLM2, Qwen or Llama."
 CHOOSE_ATTENTION = "Choose a model that uses full attention in every layer, such as SmolLM2, Qwen2.5 or Llama."

@@ -8,7 +8,8 @@ import pytest
 import torch
 from tiny_checkpoints import edit, load, quiet, refusal, save_gpt2, save_llama, tiny_tokenizer
 
-from playground import loading, precision, registry
+from playground import registry
+from playground.registry import loading, precision
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_padded_embeddings_load(tmp_path):
     "name", ["", "/no/such/folder", "./nothing here", "a/b/c", "../x", "model.gguf", "name with space"]
 )
 def test_a_name_that_is_nothing_is_refused_without_a_network_call(name, monkeypatch):
-    monkeypatch.setattr("playground.hub.fetch", lambda *args: pytest.fail("the hub was asked"))
+    monkeypatch.setattr("playground.registry.hub.fetch", lambda *args: pytest.fail("the hub was asked"))
     message = refusal(name)
     assert "No model was chosen" in message or "neither a folder on this machine nor a Hub id" in message
 

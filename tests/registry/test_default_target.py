@@ -8,7 +8,7 @@ import pytest
 from tiny_checkpoints import quiet, write_gguf
 from tiny_package import assert_only_the_finished_files, build_package, downloader, empty_cache, no_download, sha256
 
-from playground import conversion, default_target
+from playground.registry import conversion, default_target
 
 
 @pytest.fixture(scope="module")

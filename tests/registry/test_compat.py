@@ -9,8 +9,8 @@ from tiny_checkpoints import OTHER_SENTENCES, SENTENCES, SPECIAL, tiny_tokenizer
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from playground import compat
-from playground.errors import ModelError
+from playground.registry import compat
+from playground.registry.errors import ModelError
 
 
 def loaded(tokenizer, rows=None, end_ids=None, config=None, stateful=False):

@@ -12,8 +12,8 @@ import pytest
 from tiny_checkpoints import quiet
 from tiny_package import assert_only_the_finished_files, build_package, downloader, empty_cache, names, no_download
 
-from playground import conversion, default_target
-from playground.errors import ModelError
+from playground.registry import conversion, default_target
+from playground.registry.errors import ModelError
 
 
 @pytest.fixture(scope="module")

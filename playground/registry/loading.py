@@ -8,11 +8,11 @@ generation settings are not applied anywhere, and the notice says so. Knows noth
 from dataclasses import dataclass
 from typing import Any
 
-from playground.checkpoint import Checkpoint
-from playground.download import Progress
-from playground.errors import ModelError
-from playground.hardware import free_memory, largest_device_memory
-from playground.precision import memory_bytes
+from playground.registry.checkpoint import Checkpoint
+from playground.registry.download import Progress
+from playground.registry.errors import ModelError
+from playground.registry.hardware import free_memory, largest_device_memory
+from playground.registry.precision import memory_bytes
 
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endofturn|>")
 DEFAULT_CONTEXT = 2048

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
-MANIFEST_PATH = Path(__file__).resolve().parent.parent / "models" / "manifest.json"
+MANIFEST_PATH = Path(__file__).resolve().parents[2] / "models" / "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)

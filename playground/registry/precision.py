@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import cache
 
 from playground.config import PRECISIONS
-from playground.errors import ModelError
-from playground.manifest import Option
+from playground.registry.errors import ModelError
+from playground.registry.manifest import Option
 
 LABELS = {
     "float32": "float32 (exact, largest)",

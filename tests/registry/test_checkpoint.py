@@ -19,7 +19,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from playground import checkpoint, registry
+from playground import registry
+from playground.registry import checkpoint
 
 SMALL = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
 
