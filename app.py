@@ -1,7 +1,7 @@
 """Start the page: read flags and environment, build it, serve it. Also the entry point of a Space.
 
-No logic of the product lives here. The engine is imported in the background, so that the page opens
-at once.
+No logic of the product lives here. Models and torch are loaded in the background, so that the page
+opens at once.
 """
 
 import argparse
@@ -25,25 +25,18 @@ def parse_flags(arguments: list[str] | None = None) -> argparse.Namespace:
     return flags.parse_args(arguments)
 
 
-def make_playground():
-    """Import the engine, which takes seconds, and make the one Playground of this process."""
-    from playground.session import Playground
-
-    return Playground()
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Serve the page until it is interrupted."""
     flags = parse_flags(arguments)
     print("Starting the page …", flush=True)
-    from playground.ui.deferred import Deferred
+    from playground.session import Playground
     from playground.ui.layout import build, launch_options
 
-    playground = Deferred(make_playground)
+    playground = Playground()
     page = build(playground)
     address = {"server_name": flags.host, "server_port": flags.port, "share": flags.share}
     page.launch(**address, **launch_options(), prevent_thread_lock=True)
-    playground.start_loading()  # after the page is up: importing the engine would slow its first paint
+    playground.start_loading()  # after the page is up: it imports torch, which would slow the first paint
     page.block_thread()
 
 

@@ -87,6 +87,7 @@ function reset() {
 const readers = {
   run(line) {
     Object.assign(state, { open: true, id: line.id });
+    view.dataset.run = line.id;
     charts.clear(line.id);
     charts.settle(true);
     idle.textContent = '';
@@ -120,6 +121,7 @@ const readers = {
 
 function finish(line, how, text, more) {
   state.open = false;
+  view.dataset.over = state.id;
   showFigures(line.figures);
   charts.addPositions(line.positions);
   showStatus(how, text, more);
@@ -148,6 +150,7 @@ window.addEventListener('spec-idle', () => setTimeout(() => {
   sync();
   if (!state.open) return;
   state.open = false;
+  view.dataset.over = state.id;
   showStatus('done', state.figures.num_tokens ? WORDS.reasons.stopped : WORDS.reasons.lost, '');
   charts.settle(false);
 }, 300));

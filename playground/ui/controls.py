@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import gradio as gr
 
-from playground.config import DEFAULT_TARGET, PRECISIONS, RANGES, RunSettings
+from playground.config import DEFAULT_TARGET, DEFAULTS, PRECISIONS, RANGES, RunSettings
 from playground.ui.notes import note, options_note
 from playground.ui.text import (
     AUTO_PRECISION,
@@ -18,6 +18,7 @@ from playground.ui.text import (
     PROPOSER_HINTS,
     PROPOSER_LABELS,
     SECTIONS,
+    SUGGESTED,
     UNAVAILABLE_SUFFIX,
 )
 
@@ -28,7 +29,6 @@ PROPOSER_OPTIONS = {
     "quantized": ("quantized_precision",),
     "none": (),
 }
-DEFAULTS = {item.name: item.default for item in fields(RunSettings) if item.name != "prompt"}
 
 
 def settings_from(values: dict) -> RunSettings:
@@ -45,18 +45,17 @@ def settings_from(values: dict) -> RunSettings:
     return RunSettings(**plain)
 
 
-def _slider(name: str, low: float | None = None, **extra: object) -> gr.Slider:
+def _slider(name: str, value: float, low: float | None = None) -> gr.Slider:
     limits = RANGES[name]
     return gr.Slider(
         limits.low if low is None else low,
         limits.high,
-        value=limits.default,
+        value=value,
         step=limits.step,
         label=LABELS[name],
         info=HINTS.get(name),
         elem_id=f"set-{name}",
         buttons=[],
-        **extra,
     )
 
 
@@ -83,9 +82,10 @@ def available(options: list) -> list[tuple[str, str]]:
 
 
 class Controls:
-    """The settings column. `inputs` maps each setting's name to its component, prompt apart."""
+    """The settings column. `first` holds what it starts with; `inputs` maps a setting's name to its component."""
 
-    def __init__(self):
+    def __init__(self, first: dict):
+        self.first = DEFAULTS | first
         self.inputs: dict[str, gr.Component] = {}
         with gr.Group(elem_classes="card"):
             self._proposer()
@@ -99,13 +99,13 @@ class Controls:
     def _proposer(self) -> None:
         names = [(PROPOSER_LABELS[name], name) for name in PROPOSER_OPTIONS]
         self.inputs["proposer"] = gr.Radio(
-            names, value="ngram", label=LABELS["proposer"], elem_id="set-proposer", elem_classes="tiles"
+            names, value=self.first["proposer"], label=LABELS["proposer"], elem_id="set-proposer", elem_classes="tiles"
         )
-        self.hint = gr.HTML(note(PROPOSER_HINTS["ngram"]), elem_id="proposer-hint")
+        self.hint = gr.HTML(note(PROPOSER_HINTS[self.first["proposer"]]), elem_id="proposer-hint")
         self.groups: dict[str, gr.Column] = {}
         precisions = [(name, name) for name in PRECISIONS]
         for name in PROPOSER_OPTIONS:
-            with gr.Column(visible=name == "ngram", elem_id=f"for-{name}") as self.groups[name]:
+            with gr.Column(visible=name == self.first["proposer"], elem_id=f"for-{name}") as self.groups[name]:
                 if name == "ngram":
                     with gr.Row(elem_classes="pair"):
                         for size in ("ngram_min", "ngram_max"):
@@ -116,12 +116,12 @@ class Controls:
                 elif name == "quantized":
                     auto = [(AUTO_PRECISION, "auto"), *precisions]
                     self.inputs["quantized_precision"] = _choice("quantized_precision", auto, custom=True)
-        self.inputs["gamma"] = _slider("gamma", low=1)
+        self.inputs["gamma"] = _slider("gamma", self.first["gamma"], low=1)
 
     def _number(self, name: str) -> gr.Number:
         limits = RANGES[name]
         return gr.Number(
-            limits.default,
+            self.first[name],
             minimum=limits.low,
             maximum=limits.high,
             step=limits.step,
@@ -139,14 +139,14 @@ class Controls:
         self.precision_note = gr.HTML("", elem_id="precision-note")
 
     def _sampling(self) -> None:
-        self.inputs["temperature"] = _slider("temperature")
-        self.inputs["top_p"] = _slider("top_p")
+        self.inputs["temperature"] = _slider("temperature", self.first["temperature"])
+        self.inputs["top_p"] = _slider("top_p", self.first["top_p"])
         with gr.Row(elem_classes="pair"):
             self.inputs["top_k"] = self._number("top_k")
             self.inputs["seed"] = self._number("seed")
+        self.inputs["max_new_tokens"] = _slider("max_new_tokens", self.first["max_new_tokens"])
 
     def _output(self) -> None:
-        self.inputs["max_new_tokens"] = _slider("max_new_tokens")
         self.inputs["chat_template"] = gr.Checkbox(
             DEFAULTS["chat_template"],
             label=LABELS["chat_template"],
@@ -155,7 +155,12 @@ class Controls:
         )
         for name, lines in (("system_prompt", 2), ("stop_strings", 2)):
             self.inputs[name] = gr.Textbox(
-                "", label=LABELS[name], info=HINTS[name], lines=lines, max_lines=6, elem_id=f"set-{name}"
+                self.first[name] or "",
+                label=LABELS[name],
+                info=HINTS[name],
+                lines=lines,
+                max_lines=6,
+                elem_id=f"set-{name}",
             )
 
     def show_proposer(self, name: str) -> list:
@@ -172,14 +177,13 @@ class Controls:
         """Return updates that offer what this machine can run, leaving choices already made alone."""
         precisions = available(options.precisions)
         quantized = available(options.quantized)
-        default = next((item for item in options.targets if item.id == DEFAULT_TARGET), None)
         return [
             gr.update(choices=choices_of(options.targets)),
             gr.update(choices=precisions),
             gr.update(choices=choices_of(drafts), value=first_available(drafts)),
             gr.update(choices=precisions),
             gr.update(choices=quantized),
-            note(" ".join(part for part in (default.detail if default else "", options.notice) if part)),
+            note(*target_words(options, DEFAULT_TARGET)),
             options_note(options.precisions),
         ]
 
@@ -188,6 +192,19 @@ class Controls:
         """The components that `offer` updates."""
         names = ("target", "target_precision", "draft", "draft_precision", "quantized_precision")
         return [*(self.inputs[name] for name in names), self.target_note, self.precision_note]
+
+
+def target_words(options: object, target: str) -> list[str]:
+    """Return what is worth knowing about a target: its detail or why it cannot run, and what else could."""
+    by_id = {item.id: item for item in options.targets}
+    words = [options.notice]
+    if target in by_id:
+        chosen = by_id[target]
+        words.insert(0, chosen.detail if chosen.available else chosen.reason)
+    suggested = by_id.get(options.suggested_target)
+    if suggested and suggested.id not in (target, DEFAULT_TARGET):
+        words.append(SUGGESTED.format(label=suggested.label))
+    return words
 
 
 def first_available(options: list) -> str:

@@ -6,16 +6,17 @@ longer send. Knows no model and no engine.
 """
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Iterator
 
 import gradio as gr
 
-from playground.config import RunSettings
+from playground.config import DEFAULT_TARGET, RunSettings
 from playground.events import Progress
 from playground.presets import DEFAULT_PRESET, PRESETS, preset, preset_settings
-from playground.ui.controls import SETTING_NAMES, Controls, choices_of, first_available, settings_from
+from playground.ui.controls import SETTING_NAMES, Controls, choices_of, first_available, settings_from, target_words
 from playground.ui.notes import note, preset_note, ready_line
 from playground.ui.render import RunLog
 from playground.ui.runs import Run
@@ -60,12 +61,13 @@ class GenerateTab:
 
     def __init__(self, context: object):
         self.playground, self.runs, self.page = context.playground, context.runs, context.page
+        self._lock, self._known = threading.Lock(), None
         with gr.Row(elem_id="generate-grid"):
             with gr.Column(elem_id="prompt-column"):
                 self._prompt()
             self.toggle = settings_toggle(elem_id="settings-toggle")
             with gr.Column(elem_id="settings-column"):
-                self.controls = Controls()
+                self.controls = Controls(preset_settings(preset(DEFAULT_PRESET)))
             with gr.Column(elem_id="view-column"):
                 self.view = spec_view(elem_id="view")
         self._wire_run()
@@ -173,24 +175,28 @@ class GenerateTab:
             show_progress="hidden",
         )
 
+    def _options(self) -> object:
+        """Return what can be chosen here; looked up once, since it imports torch and asks the network."""
+        with self._lock:
+            if self._known is None:
+                self._known = self.playground.options()
+            return self._known
+
     def _describe_target(self, target: str) -> tuple:
-        options = self.playground.options()
         drafts = self.playground.drafts_for(target or "")
-        option = next((item for item in options.targets if item.id == target), None) if options else None
-        words = "" if option is None else option.detail if option.available else option.reason
-        return gr.update(choices=choices_of(drafts), value=first_available(drafts)), note(words)
+        words = target_words(self._options(), target)
+        return gr.update(choices=choices_of(drafts), value=first_available(drafts)), note(*words)
 
     def _follow_loading(self) -> Iterator[list]:
-        """Show how far loading is until it is done, and offer what can be chosen once that is known."""
+        """Offer what can be chosen here, and show how far loading is until it is done."""
         nothing = [gr.skip() for _ in self.controls.offer_outputs]
-        offered = False
+        yield [ready_line(self.playground.loading()), *nothing]
+        options = self._options()
+        updates = self.controls.offer(options, self.playground.drafts_for(DEFAULT_TARGET))
         while True:
-            state, options = self.playground.loading(), self.playground.options()
+            state = self.playground.loading()
+            yield [ready_line(state, options.environment), *updates]
             updates = nothing
-            if options is not None and not offered:
-                offered = True
-                updates = self.controls.offer(options, self.playground.drafts_for(options.targets[0].id))
-            yield [ready_line(state, options.environment if options else None), *updates]
             if not isinstance(state, Progress):
                 return
             time.sleep(LOADING_POLL_S)

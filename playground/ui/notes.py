@@ -9,9 +9,9 @@ from playground.events import Failed, Progress
 from playground.ui.text import NOT_HERE, READY, TAGLINE, TITLE
 
 
-def note(text: str) -> str:
-    """Return `text` as a quiet note, or nothing."""
-    return f'<p class="note">{escape(text)}</p>' if text else ""
+def note(*texts: str) -> str:
+    """Return each text as a quiet paragraph; nothing for an empty one."""
+    return "".join(f'<p class="note">{escape(text)}</p>' for text in texts if text)
 
 
 def options_note(options: list) -> str:
@@ -48,13 +48,16 @@ def ready_line(state: Progress | Failed | None, environment: dict | None = None)
 
 
 def machine(environment: dict) -> str:
-    """Return in a few words on what a run happens: device and threads."""
-    device = str(environment.get("device_name") or environment.get("device") or "")
-    threads = environment.get("threads")
-    parts = [device.upper() if device in ("cpu", "cuda", "mps") else device]
-    if threads and "cuda" not in device.lower():
-        parts.append(f"{threads} thread{'s' if threads != 1 else ''}")
-    return ", ".join(part for part in parts if part)
+    """Return in a few words on what a run happens."""
+    device = str(environment.get("device", ""))
+    name = environment.get("device_name") or device.upper()
+    count, unit = (
+        environment.get("threads") or environment.get("cores"),
+        "thread" if "threads" in environment else "core",
+    )
+    if not count or device != "cpu":
+        return name
+    return f"{name}, {count} {unit}{'s' if count != 1 else ''}"
 
 
 def header() -> str:

@@ -101,7 +101,8 @@ class RunLog:
         return self.add([Failed(message, hint)])
 
     def _write(self, kind: str, **values: object) -> None:
-        self.text += json.dumps({"e": kind} | values, ensure_ascii=False, separators=(",", ":")) + "\n"
+        line = json.dumps({"e": kind} | values, ensure_ascii=False, separators=(",", ":"))
+        self.text += line.replace("<", "\\u003c") + "\n"  # no reader may ever take the log for markup
 
     def _close(self, kind: str, text: str, token_ids: Iterable[int], **values: object) -> None:
         self.closed = True

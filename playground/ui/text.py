@@ -48,7 +48,7 @@ LABELS = {
 }
 HINTS = {
     "target": "A model of the list, a Hub id or a local folder",
-    "draft": "Must share the target's tokenizer",
+    "draft": "With the target's tokenizer: from the list, a Hub id or a local folder",
     "gamma": "Tokens asked per round",
     "temperature": "0 is greedy",
     "top_k": "0 is off",
@@ -58,14 +58,14 @@ HINTS = {
     "system_prompt": "Empty: what the model's own template says",
 }
 PLACEHOLDERS = {"prompt": "Type a prompt, or choose a preset above", "draft": "Choose a draft model"}
-SECTIONS = {"sampling": "Sampling", "output": "Output and template"}
+SECTIONS = {"sampling": "Sampling and length", "output": "Template and stops"}
 
 READY = "Engine ready"
-STARTING = "Starting the engine"
 SETTINGS_TOGGLE = "Settings"
 THEME_TOGGLE = "Switch between light and dark"
 UNAVAILABLE_SUFFIX = " (not available here)"
 AUTO_PRECISION = "Fastest here"
+SUGGESTED = "The largest pair that fits this machine: {label}."
 NOT_HERE = "Not available here:"
 NOT_STARTED = "Not started"
 BROKEN = "The playground made a mistake of its own; the run was ended."

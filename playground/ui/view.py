@@ -43,7 +43,7 @@ def view_script() -> str:
 def spec_view(**extra: object) -> gr.HTML:
     """Make the view of one run: status, figures, token strip, charts. Its value is the run's log."""
     frame = '<div class="spec"></div>'
-    return gr.HTML("", html_template=frame, js_on_load=view_script(), apply_default_css=False, **extra)
+    return gr.HTML("", label="log", html_template=frame, js_on_load=view_script(), apply_default_css=False, **extra)
 
 
 def settings_toggle(**extra: object) -> gr.HTML:

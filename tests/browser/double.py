@@ -57,6 +57,7 @@ class Options:
     quantized: list[Option]
     environment: dict = field(default_factory=dict)
     notice: str = ""
+    suggested_target: str = ""
 
 
 def pieces_of(text: str) -> list[tuple[str, str]]:
