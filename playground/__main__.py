@@ -1,7 +1,8 @@
-"""Headless commands on the same engine: run, models.
+"""Headless commands on the same engine: run, models, bench.
 
     python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
     python -m playground models --json
+    python -m playground bench --quick --json bench.json
 
 Exit code 0: done; 1: the run failed (the sentence is on stderr); 2: the command line is wrong.
 """
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands)
     _add_models(commands)
+    _add_bench(commands)
     options = parser.parse_args(arguments)
     return options.act(options)
 
@@ -53,6 +55,13 @@ def _add_models(commands) -> None:
     models = commands.add_parser("models", help="list what can be chosen here, and why the rest cannot")
     models.set_defaults(act=_models)
     models.add_argument("--json", action="store_true")
+
+
+def _add_bench(commands) -> None:
+    bench = commands.add_parser("bench", help="time the engine against transformers' generate, interleaved")
+    bench.set_defaults(act=_bench)
+    bench.add_argument("--quick", action="store_true", help="about two minutes: two tasks, fewer tokens")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures here; - for stdout")
 
 
 def _settings(options: argparse.Namespace) -> RunSettings:
@@ -138,6 +147,16 @@ def _print_figures(report: dict) -> None:
     print(f"acceptance length {shown('acceptance_length', '.2f')}")
     times = ", ".join(f"{part} {report[f'{part}_s']:.2f} s" for part in ("prefill", "draft", "verify", "other"))
     print(times)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from playground.lab.bench import run_bench, table
+
+    figures = run_bench(options.quick, report=lambda line: print(line, file=sys.stderr, flush=True))
+    _write(figures, options.json)
+    if str(options.json) != "-":
+        print(table(figures))
+    return 0
 
 
 def _models(options: argparse.Namespace) -> int:

@@ -1,0 +1,1 @@
+"""Experiments on the engine: benchmarks now; races, sweeps and simulators as they come."""
