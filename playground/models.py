@@ -17,7 +17,8 @@ from playground.threads import choose_threads
 
 Report = Callable[[str, str, float | None], None]
 MAX_DRAFTERS = 2  # a draft model and a quantized copy: switching between them reloads nothing
-WARM_WIDTHS = 17  # tokens in the widest pass a chain can ask for
+TARGET_WIDTHS = 17  # tokens in the widest pass a chain can ask for
+DRAFTER_WIDTHS = 2  # a drafter takes one token at a time, two after a full round
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class ModelStore:
     def target(self, name: str, precision: str, report: Report) -> ReadyModel:
         """Return the target, loading it when another one (or none) is in memory. Raises ModelError."""
         if self._target is None or self._target.key != (name, precision):
-            ready = self._load(name, precision, report)
+            ready = self._load(name, precision, TARGET_WIDTHS, report)
             self._target, self._drafters = ready, {}
             self._choose_threads(ready.lm, report)
         return self._target
@@ -50,14 +51,14 @@ class ModelStore:
         key = (name, precision)
         ready = self._drafters.pop(key, None)
         if ready is None:
-            ready = self._load(name, precision, report)
+            ready = self._load(name, precision, DRAFTER_WIDTHS, report)
             check_pair(target.loaded, ready.loaded)
         while len(self._drafters) >= MAX_DRAFTERS:
             del self._drafters[next(iter(self._drafters))]
         self._drafters[key] = ready  # most recently used last
         return ready
 
-    def _load(self, name: str, precision: str, report: Report) -> ReadyModel:
+    def _load(self, name: str, precision: str, num_widths: int, report: Report) -> ReadyModel:
         loaded = registry.load(name, precision, report)
         report("loading", f"Preparing {loaded.name} for decoding", None)
         try:
@@ -66,15 +67,15 @@ class ModelStore:
             raise ModelError(str(error), "Choose another precision or another model.") from error
         if isinstance(lm, LeanLM):
             LeanLM.release(loaded.model)
-        self._warm_up(lm, report)
+        self._warm_up(lm, num_widths, report)
         return ReadyModel((name, precision), loaded, lm, Decoder(loaded.tokenizer))
 
     @staticmethod
-    def _warm_up(lm: CachedLM, report: Report) -> None:
+    def _warm_up(lm: CachedLM, num_widths: int, report: Report) -> None:
         """Run every width once: the first pass of each is slow while kernels are prepared."""
         token = lm.vocab_size // 2
-        for width in range(1, min(WARM_WIDTHS, lm.context_limit) + 1):
-            report("loading", "Warming up", width / WARM_WIDTHS)
+        for width in range(1, min(num_widths, lm.context_limit) + 1):
+            report("loading", "Warming up", width / num_widths)
             lm.reset()
             lm.extend([token] * width)
         lm.reset()

@@ -124,7 +124,7 @@ class Playground:
         target = self._models().target(settings.target, settings.target_precision, report)
         if settings.target == DEFAULT_TARGET:
             self._loading = None
-        proposer = make_proposer(self._models(), target, settings, report)
+        proposer, drafter = make_proposer(self._models(), target, settings, report)
         text, ids = encode(target.loaded, settings)
         emit(
             Started(
@@ -134,7 +134,7 @@ class Playground:
                 prompt_text=text,
                 proposer=settings.proposer,
                 gamma=settings.gamma,
-                environment=environment_of(target, proposer),
+                environment=environment_of(target, drafter),
             )
         )
         sampling = settings.spec.sampling

@@ -177,6 +177,14 @@ def test_lower_precisions_stay_near_the_full_one(precision, worst):
     assert (1 - torch.minimum(expected, found).sum(-1)).mean() < worst
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_cache_in_half_precision_as_on_a_gpu_stays_near_the_full_one(dtype):
+    expected = torch.softmax(reference(tiny_llama(), IDS[:40]), -1)
+    lm = LeanLM(tiny_llama().to(dtype), "bfloat16", 96, 512, cache_dtype=dtype)
+    found = torch.softmax(torch.cat((lm.extend(IDS[:36]), lm.extend(IDS[36:40]))), -1)
+    assert (1 - torch.minimum(expected, found).sum(-1)).mean() < 0.05
+
+
 def test_packed_precisions_need_the_lean_decoder():
     with pytest.raises(ValueError, match=r"int4 .* needs the lean decoder"):
         wrap(family("gpt2"), "int4", 96, 512)

@@ -45,7 +45,15 @@ def _fuse(modules: tuple[Any, ...], precision: str):
 class LeanLM(CachedLM):
     """CachedLM over fused and packed Llama-family weights. See the module's text."""
 
-    def __init__(self, model: Any, precision: str, num_tokens: int, context_limit: int):
+    def __init__(
+        self,
+        model: Any,
+        precision: str,
+        num_tokens: int,
+        context_limit: int,
+        cache_dtype: torch.dtype | None = None,
+    ):
+        """Fuse and pack the weights. `cache_dtype` None = float32 on a CPU, the model's own elsewhere."""
         config = model.config
         embedding = model.get_input_embeddings().weight.detach()
         super().__init__(min(num_tokens, config.vocab_size), context_limit, embedding.device)
@@ -64,7 +72,7 @@ class LeanLM(CachedLM):
         self._num_kv = config.num_key_value_heads
         self._head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self._rotary = model.model.rotary_emb
-        self._cache_dtype = torch.float32 if self.device.type == "cpu" else self.dtype
+        self._cache_dtype = cache_dtype or (torch.float32 if self.device.type == "cpu" else self.dtype)
         self._capacity = 0
         self._masks: dict[int, torch.Tensor] = {}
         with torch.inference_mode():
@@ -126,8 +134,8 @@ class LeanLM(CachedLM):
         """cos and sin for all heads of one pass, (n, heads + 2·kv, head_dim): values keep cos 1, sin 0."""
         turned = self._num_heads + self._num_kv
         shape = (count, turned + self._num_kv, self._head_dim)
-        cos = torch.ones(shape, dtype=torch.float32, device=self.device)
-        sin = torch.zeros(shape, dtype=torch.float32, device=self.device)
+        cos = torch.ones(shape, dtype=self._cache_dtype, device=self.device)
+        sin = torch.zeros(shape, dtype=self._cache_dtype, device=self.device)
         cos[:, :turned] = self._cos[rows]
         sin[:, :turned] = self._sin[rows]
         return cos, sin
