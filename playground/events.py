@@ -2,7 +2,7 @@
 
 One run is a list of events, in this order:
 
-    Started  Progress*  Prefilled  Calibrated?  Prefilled?  (Proposed Verified)*  Finished | Failed
+    Started  Progress*  Prefilled  Calibrated?  Prefilled?  (Proposed Verified)*  Calibrated?  Finished | Failed
 
 A recorded run, the live page, charts, tests and exports all read this one stream. `Progress` may
 come anywhere before the end; a second `Prefilled` reports what was left to read when rounds begin.
@@ -52,12 +52,15 @@ class Prefilled:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """Plain decoding as measured by this engine on this prompt and precision, prefill apart."""
+    """Plain decoding as measured by this engine on this prompt and precision, prefill apart.
+
+    The one after the last round, where there is one, replaces the first: the mean of both moments.
+    """
 
     tokens_per_second: float
     step_ms: float  # median of one plain round
     num_steps: int
-    cached: bool  # True: measured earlier for the same target, precision and context bucket
+    cached: bool  # True: measured moments ago for the same target, precision and context bucket
 
 
 @dataclass(frozen=True, slots=True)

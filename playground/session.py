@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
-from playground.events import Event, Failed, Progress, Started
+from playground.events import Event, Failed, Finished, Progress, Started
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
@@ -137,13 +137,12 @@ class Playground:
                 environment=environment_of(target, drafter),
             )
         )
-        sampling = settings.spec.sampling
-        measure = self._baseline.measure(target.key, target.lm, ids, sampling, target.decoder)
+        plain = (target.key, target.lm, ids, settings.spec.sampling, target.decoder)
+        _emit_all(self._baseline.measure(*plain), emit)
         run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
-        for events in (measure, run):
-            with closing(events):
-                for event in events:
-                    emit(event)
+        end = _emit_all(run, emit)
+        _emit_all(self._baseline.confirm(*plain), emit)
+        emit(end)
 
     def options(self):
         """What can be chosen here: see choices.Options."""
@@ -156,6 +155,18 @@ class Playground:
         from playground.registry import draft_options
 
         return draft_options(target_id)
+
+
+def _emit_all(events: Iterator[Event], emit: Emit) -> Finished | None:
+    """Emit all events but Finished, which is returned; close the generator whatever happens."""
+    end = None
+    with closing(events):
+        for event in events:
+            if isinstance(event, Finished):
+                end = event
+            else:
+                emit(event)
+    return end
 
 
 def _guarded(work: Callable[[Emit], None], emit: Emit) -> None:

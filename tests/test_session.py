@@ -62,7 +62,9 @@ def test_a_run_starts_measures_plain_decoding_and_ends(playground, settings):
     kinds = [type(event) for event in events]
     assert kinds.index(Started) < kinds.index(Prefilled) < kinds.index(Calibrated) < kinds.index(Proposed)
     assert isinstance(events[-1], Finished)
+    assert kinds[-2] is Calibrated
     report = report_of(events)
+    assert report["baseline_tokens_per_second"] == only(events, Calibrated)[-1].tokens_per_second
     assert report["speedup"] == pytest.approx(report["tokens_per_second"] / report["baseline_tokens_per_second"])
     assert report["environment"]["threads"] >= 1
     assert report["num_prompt_tokens"] == len(only(events, Started)[0].prompt_ids)

@@ -6,7 +6,6 @@ speed is promised: what a format gains is measured by a run. Knows nothing of mo
 """
 
 import logging
-import logging
 from collections.abc import Callable
 from functools import cache
 

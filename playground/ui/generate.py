@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 NAME = "Generate"
 STOP_WAIT_S = 5.0  # a cancelled run leaves its log well within this
 LOADING_POLL_S = 0.25
+PAUSE_S_PER_CHARACTER = 5e-7  # a browser handles a long log more slowly: half a second apart at a million
 QUIET = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
 
@@ -43,10 +44,13 @@ def stream_log(playground: object, settings: RunSettings, run: Run) -> Iterator[
     """Yield the growing log of one run; leaves it finished in `run`, whatever happens."""
     out = RunLog(uuid.uuid4().hex[:12])
     batches = playground.stream(settings)
+    shown, due = out.text, 0.0
     try:
-        yield out.text
         for events in batches:
-            yield out.add(events)
+            out.add(events)
+            if time.monotonic() >= due:
+                shown, due = out.text, time.monotonic() + PAUSE_S_PER_CHARACTER * len(out.text)
+            yield shown  # also when nothing is new, so that a Stop is noticed
         yield out.stop()
     except Exception:  # the page must never hang in the middle of a run
         log.exception("A run broke")

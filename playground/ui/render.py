@@ -192,4 +192,4 @@ def _tops(position: Position) -> list[list]:
 
 
 def _candidates(row: tuple[Candidate, ...]) -> list[list]:
-    return [[item.id, item.text, short(item.prob)] for item in row]
+    return [[item.text, float(f"{item.prob:.3g}")] for item in row]
