@@ -1,6 +1,7 @@
-/* The four charts: plotly figures fed from the log's columns, drawn as seldom as they can be.
-   While a run streams, drawing may take at most a tenth of the time; hidden charts are not drawn. */
-const MIN_PAUSE_MS = 300;
+/* The four charts: plotly figures fed from the log's columns, drawn as seldom as they can be: one at a
+   time, in turn, at most a tenth of the time while a run streams, and none that is out of sight. */
+const MIN_PAUSE_MS = 80;
+const MAX_PAUSE_MS = 500;
 const COST_FACTOR = 9;
 
 let plotlyLoading = null;
@@ -26,12 +27,13 @@ function chartBoard(row, view) {
     plot.setAttribute('aria-label', `${spec.title}: ${spec.caption}`);
     const caption = put(make('figcaption'), make('b', '', spec.title), make('span', '', spec.caption));
     row.append(put(card, caption, put(make('div', 'frame'), plot, empty)));
-    return { spec, card, plot, empty, shown: false, stale: false };
+    return { spec, card, plot, empty, shown: false, stale: false, held: false };
   });
   let data = null;
   let run = '';
   let timer = 0;
   let cost = 0;
+  let turn = 0;
   let running = false;
 
   function clear(id) {
@@ -48,43 +50,53 @@ function chartBoard(row, view) {
     data.positions = columns;
   }
 
-  function drawNow() {
+  /* Draws the next chart that waits, and comes back for the others. */
+  function drawNext() {
     timer = 0;
     if (document.hidden || !window.Plotly) return;
-    const colors = pageColors(view);
+    const waiting = boxes.map((_, i) => boxes[(turn + i) % boxes.length]).filter((box) => box.stale && box.shown && !box.held);
+    if (!waiting.length) return;
     const from = performance.now();
-    for (const box of boxes) if (box.stale && box.shown) drawChart(box, data, run, colors, running);
+    drawChart(waiting[0], data, run, pageColors(view), running);
+    turn = boxes.indexOf(waiting[0]) + 1;
     cost = performance.now() - from;
+    if (waiting.length > 1) drawSoon();
+  }
+
+  function drawSoon() {
+    timer ||= setTimeout(drawNext, running ? Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, COST_FACTOR * cost)) : 0);
   }
 
   function changed() {
     for (const box of boxes) box.stale = true;
-    if (timer || !boxes.some((box) => box.shown)) return;
-    timer = setTimeout(drawNow, Math.max(MIN_PAUSE_MS, COST_FACTOR * cost));
+    if (boxes.some((box) => box.shown)) drawSoon();
   }
 
   function settle(isRunning) {
     running = isRunning;
-    if (isRunning) return;
+    if (running) return;
     clearTimeout(timer);
     timer = 0;
-    for (const box of boxes) box.stale = true;
-    drawNow();
+    changed();
   }
 
-  function redraw() {
-    for (const box of boxes) box.stale = true;
-    drawNow();
+  /* A chart that is being dragged over keeps still until the pointer lets go. */
+  for (const box of boxes) box.card.addEventListener('pointerdown', () => { box.held = true; }, true);
+  for (const end of ['pointerup', 'pointercancel']) {
+    window.addEventListener(end, () => {
+      for (const box of boxes) box.held = false;
+      drawSoon();
+    }, true);
   }
 
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) boxes.find((box) => box.card === entry.target).shown = entry.isIntersecting;
     if (!boxes.some((box) => box.shown)) return;
-    loadPlotly().then(() => timer || drawNow(), (error) => boxes.forEach((box) => { box.empty.textContent = error.message; }));
+    loadPlotly().then(drawSoon, (error) => boxes.forEach((box) => { box.empty.textContent = error.message; }));
   }, { rootMargin: '120px' });
   boxes.forEach((box) => seen.observe(box.card));
-  document.addEventListener('visibilitychange', redraw);
-  new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  document.addEventListener('visibilitychange', changed);
+  new MutationObserver(changed).observe(document.body, { attributes: true, attributeFilter: ['class'] });
   clear('');
   return { clear, addRow, addPositions, changed, settle };
 }

@@ -24,8 +24,8 @@ function factList(token) {
 function topList(title, candidates, token) {
   const column = put(make('div', 'top'), make('h4', '', title));
   const list = make('ol');
-  for (const [id, text, prob] of candidates) {
-    const row = make('li', id === token.id ? 'mine' : '');
+  for (const [text, prob] of candidates) {
+    const row = make('li', text === token.label || text === token.text ? 'mine' : '');
     const bar = make('i', 'bar');
     bar.style.width = `${Math.min(100, 100 * prob)}%`;
     list.append(put(row, bar, make('code', '', visible(text)), make('span', '', chance(prob))));

@@ -1,7 +1,10 @@
 /* The token strip: appends spans, never rewrites them; copies exactly the output; keyboard roving.
-   Tokens that are not output cannot be selected and never reach the clipboard. */
+   Tokens that are not output cannot be selected and never reach the clipboard. A line of text is a block
+   of its own, so that adding to the last line does not lay out all the others again. */
 function tokenStrip(box, listeners) {
   const tokens = [];
+  const spans = [];
+  let line = null;
   let current = -1;
 
   /* Spaces and line breaks get elements of their own, so that a style can show them in place. */
@@ -26,22 +29,31 @@ function tokenStrip(box, listeners) {
       span.textContent = token.text.replace(/\r?\n/g, '⏎').replace(/\t/g, '→') || token.label;
     }
     tokens.push(token);
+    spans.push(span);
     return span;
   }
 
   function append(shown) {
-    const fragment = document.createDocumentFragment();
-    for (const token of shown) fragment.append(draw(token));
-    box.append(fragment);
+    let fragment = document.createDocumentFragment();
+    const close = () => { line ? line.append(fragment) : box.append(put(line = make('div', 'line'), fragment)); };
+    for (const token of shown) {
+      fragment.append(draw(token));
+      if (!token.out || !token.text.endsWith('\n')) continue;
+      close();
+      line = null;
+      fragment = document.createDocumentFragment();
+    }
+    if (fragment.childNodes.length) close();
   }
 
   function clear() {
     box.replaceChildren();
-    tokens.length = 0;
+    tokens.length = spans.length = 0;
+    line = null;
     current = -1;
   }
 
-  const spanAt = (index) => box.children[index];
+  const spanAt = (index) => spans[index];
   const hidden = (index) => !spanAt(index).getClientRects().length;
 
   function move(to, step) {

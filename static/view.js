@@ -71,10 +71,13 @@ put(toolbar, legend, tools);
 /* The run, as the log tells it. */
 let state = {};
 let pending = [];
+let appending = 0; // timer
+let nextAppend = 0;
 
 function reset() {
   state = { open: false, limit: 0, figures: {} };
   pending = [];
+  nextAppend = 0;
   strip.clear();
   details.close();
   tip.hide();
@@ -129,20 +132,35 @@ function finish(line, how, text, more) {
   if (!strip.tokens.length && !pending.length) idle.textContent = how === 'failed' ? '' : WORDS.empty_output;
 }
 
-/* Appends what has come, and keeps the end in sight unless the reader has scrolled up. */
-function showPending() {
+/* Appends what has come, and keeps the end in sight unless the reader has scrolled up. A long text costs
+   more to lay out, so it is appended more seldom: at most a fifth of the time goes into it. */
+function append() {
+  clearTimeout(appending);
+  appending = 0;
   if (!pending.length) return;
+  const from = performance.now();
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 48;
   strip.append(pending);
   pending = [];
   if (atEnd) box.scrollTop = box.scrollHeight;
+  else void box.scrollHeight; // lays out now, so that the cost is known
+  nextAppend = performance.now() + 4 * (performance.now() - from);
+}
+
+function appendSoon() {
+  const wait = nextAppend - performance.now();
+  if (wait <= 8) append();
+  else appending ||= setTimeout(append, wait);
 }
 
 const read = logReader(reset, (line) => readers[line.e]?.(line));
 function sync() {
   if (!read(props.value || '')) return;
-  showPending();
-  if (!state.open) charts.settle(false);
+  if (state.open) appendSoon();
+  else {
+    append();
+    charts.settle(false);
+  }
 }
 
 /* The server says that no run of this page goes on: a log without a last line was cut off. */

@@ -66,16 +66,32 @@ def double(fast_server):
     return fast_server[0]
 
 
-@pytest.fixture
-def visit(browser, fast_server):
-    """Open the page in a browser session of its own; fails the test on any console error or foreign request."""
-    contexts, complaints = [], []
+@pytest.fixture(scope="session")
+def contexts(browser):
+    """Browser contexts by their options; kept, so that a page's files are fetched once."""
+    kept = {}
 
-    def open_page(url=None, theme="light", viewport=None, ready=True, **options):
+    def context(**options):
+        key = repr(sorted(options.items()))
+        if key not in kept:
+            kept[key] = browser.new_context(**options)
+            kept[key].set_default_timeout(20_000)
+        return kept[key]
+
+    yield context
+    for item in kept.values():
+        item.close()
+
+
+@pytest.fixture
+def visit(contexts, fast_server):
+    """Open the page as a visitor of its own; fails the test on any console error or foreign request."""
+    pages, complaints = [], []
+
+    def open_page(url=None, theme="light", ready=True, viewport=DESKTOP, **options):
         url = url or fast_server[1]
-        context = browser.new_context(viewport=viewport or DESKTOP, **options)
-        context.set_default_timeout(15_000)
-        page = context.new_page()
+        page = contexts(viewport=viewport, **options).new_page()
+        pages.append(page)
         page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
@@ -84,12 +100,11 @@ def visit(browser, fast_server):
         page.wait_for_selector(".spec .strip")
         if ready:
             page.wait_for_selector("#ready .ready.ok")
-        contexts.append(context)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert complaints == []
 
 

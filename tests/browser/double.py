@@ -123,10 +123,11 @@ class Double:
     def _batches(self, settings: RunSettings, wait_s: float) -> Iterator[list[Event]]:
         waiting: list[Event] = []
         due = sent = time.monotonic()
+        round_s = self.round_s * (5 if settings.prompt.startswith("#slow") else 1)
         for event in script(settings):
             waiting.append(event)
             if isinstance(event, Verified):
-                due += self.round_s
+                due += round_s
             while time.monotonic() < due or time.monotonic() - sent >= wait_s:
                 time.sleep(max(0.0, min(due, sent + wait_s) - time.monotonic()))
                 if time.monotonic() - sent >= wait_s:
