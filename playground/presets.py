@@ -31,27 +31,23 @@ PRESET_DEFAULTS = {
     "ngram_max": 4,
 }
 
-_HARBOUR = """\
-The old harbour opens at six in the morning. Fishermen come back with boxes of herring and crab, \
-and the first buyers walk along the stone wall to look at the catch. By eight the small market hall \
-is full. A woman called Marta sells coffee from a blue van next to the lighthouse, and most people \
-stop there before they go home. In the afternoon the harbour becomes quiet again. Children learn to \
-sail in the inner basin, where the water is calm and the wind is weak. The harbour master, Mr. Olsen, \
-writes the name of every boat in a large green book. He has done this for thirty-one years. In winter \
-the ferry to the island leaves only twice a day, at nine and at four, because the crossing is rough \
-and few passengers travel. When the lighthouse lamp is lit in the evening, the last visitors leave \
-the pier and the gates are closed until the next morning."""
+_DIARY = """\
+Yesterday we goes to the market because my mother need some vegetables. The seller was very friendly \
+and he give us two apples for free. On the way home it begin to rain and we was completely wet. My \
+little brother think it was funny, but my shoes was ruined. At home we make a hot soup and drinks tea. \
+My father arrive late because his train have a delay of one hour. We eats together and talked about \
+the weekend. On Saturday my uncle come to visit us, and he always bring his dog. The dog is very big \
+but it do not bite. My brother love to play with him in the garden. I hopes that the weather will be \
+better on Saturday."""
 
-_BEES = """\
-Honey bees live in colonies of up to sixty thousand insects. A colony has one queen, who lays all of \
-the eggs, and many thousands of workers, who are all female. Young workers clean the cells and feed \
-the larvae. Older workers leave the hive to collect nectar, pollen and water. A worker who finds a \
-good place to feed returns to the hive and dances. The direction of the dance shows the direction of \
-the flowers, and its length shows how far away they are. Nectar is mostly water. The bees fan it with \
-their wings until the water has evaporated and thick honey is left. They close each full cell with \
-wax. In winter the bees do not sleep. They form a tight ball around the queen, shiver to keep warm, \
-and live on the honey that they stored in summer. A strong colony needs about twenty kilograms of \
-honey to survive until spring."""
+_MUSEUM = """\
+The museum is open from Tuesday to Sunday. It opens at ten in the morning and closes at six in the \
+evening. On Mondays the museum is closed. Tickets cost eight euros for adults and four euros for \
+students. Children under twelve do not pay. The first room shows paintings of the harbour from the \
+last century. The second room shows old maps and ship models. A guided tour starts every day at two \
+o'clock and takes one hour. Dogs are not allowed in the museum, but there is a garden where they can \
+wait. The cafe in the garden serves coffee, cake and soup. Groups of more than ten people should call \
+one day before they come."""
 
 _CODE = """\
 class Account:
@@ -82,22 +78,23 @@ class Account:
         print("balance", self.balance)"""
 
 _TABLE = """\
-name | city | age | member
-Anna Berg | Oslo | 34 | yes
-Luis Ortega | Madrid | 51 | no
-Mei Tanaka | Kyoto | 28 | yes
-Paul Weber | Hamburg | 45 | no
-Sara Lind | Malmo | 39 | yes"""
+| name | city | age |
+|---|---|---|
+| Anna | Oslo | 34 |
+| Luis | Madrid | 51 |
+| Mei | Kyoto | 28 |
+| Paul | Hamburg | 45 |"""
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
         id="edit",
         title="Edit this text",
         task="Editing",
-        prompt=f'Copy the following text, but write "Anna" instead of "Marta" everywhere:\n\n{_HARBOUR}',
+        prompt=f"Correct all grammar mistakes in the following text. Keep every sentence.\n\n{_DIARY}",
         expect=(
             "Most of the answer already stands in the prompt, so n-gram lookup guesses whole runs of it at almost "
-            "no cost. Long blue stretches, broken where the edit is. This is where speculation wins most."
+            "no cost: long blue stretches, broken where a word is corrected. This is where speculation wins most. "
+            "(A small target overlooks many mistakes, with or without speculation.)"
         ),
         settings={"max_new_tokens": 220, "gamma": 8},
     ),
@@ -105,23 +102,23 @@ PRESETS: tuple[Preset, ...] = (
         id="summarise",
         title="Summarise by quoting",
         task="Summary",
-        prompt=f"Summarize the passage by quoting its most important sentences word for word.\n\n{_BEES}",
+        prompt=f"List the rules and prices of the museum as bullet points, quoting the text.\n\n{_MUSEUM}",
         expect=(
-            "Quoted sentences are found by lookup; words of the target's own are not. Blue runs inside each quote, "
-            "and a wrong guess wherever one quote ends and the next begins."
+            "The target quotes the passage nearly sentence by sentence, and lookup finds each quote in the prompt. "
+            "A wrong guess wherever the answer skips ahead."
         ),
-        settings={"max_new_tokens": 180},
+        settings={"max_new_tokens": 180, "gamma": 8},
     ),
     Preset(
         id="refactor",
         title="Refactor code",
         task="Code",
         prompt=(
-            "Rename the class Account to Wallet in this Python code. Keep everything else the same and return the "
-            f"full code.\n\n```python\n{_CODE}\n```"
+            f"Add a comment above each method of this Python class. Return the full code.\n\n```python\n{_CODE}\n```"
         ),
         expect=(
-            "Code repeats itself and most lines stay as they are, so lookup copies them, indentation included. "
+            "Code repeats itself and lines stay as they are, so lookup copies them, indentation included. (A small target "
+            "tends to copy everything and forget the comments; speculation changes nothing about that.) "
             "Turn on spaces and newlines to see how much of code is white space."
         ),
         settings={"max_new_tokens": 260, "gamma": 8},
@@ -130,10 +127,10 @@ PRESETS: tuple[Preset, ...] = (
         id="json",
         title="Table to JSON",
         task="Structured data",
-        prompt=f"Convert this table to a JSON list with one object per row.\n\n{_TABLE}",
+        prompt=f"Convert the table to JSON.\n\n{_TABLE}\n\nUse the keys name, city and age.",
         expect=(
             "Keys, quotes and braces come back in every row: after the first object, lookup finds the pattern in the "
-            "output itself. The values come from the table. Rounds get longer as the answer grows."
+            "output itself. The values are harder, and this small target gets some of them wrong on its own."
         ),
         settings={"max_new_tokens": 200, "ngram_min": 1},
     ),
@@ -153,9 +150,7 @@ PRESETS: tuple[Preset, ...] = (
         id="translate",
         title="Translate",
         task="Translation",
-        prompt=(
-            "Translate to French: The train to Paris leaves at nine in the morning. I would like two tickets, please."
-        ),
+        prompt="Translate to French: Good morning. I would like a cup of coffee and a glass of water, please.",
         expect=(
             "The words change, so lookup seldom finds anything beyond names and numbers. Also a look at the target's "
             "limits: a small model's French is shaky, and speculation reproduces it faithfully, mistakes included."
@@ -166,10 +161,7 @@ PRESETS: tuple[Preset, ...] = (
         id="arithmetic",
         title="Arithmetic steps",
         task="Reasoning",
-        prompt=(
-            "A box holds 12 pencils. A teacher buys 7 boxes and gives 3 pencils to each of her 20 pupils. "
-            "How many pencils are left? Think step by step."
-        ),
+        prompt="Calculate step by step: 24 + 18, then multiply the result by 2.",
         expect=(
             "Set phrases are easy to guess and digits are hard. Where a guess fails, click the token: the target's "
             "five likeliest tokens show how sure it was. The sum itself may be wrong; that is the target, not the "
