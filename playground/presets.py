@@ -117,8 +117,8 @@ PRESETS: tuple[Preset, ...] = (
             f"Add a comment above each method of this Python class. Return the full code.\n\n```python\n{_CODE}\n```"
         ),
         expect=(
-            "Code repeats itself and lines stay as they are, so lookup copies them, indentation included. (A small target "
-            "tends to copy everything and forget the comments; speculation changes nothing about that.) "
+            "Code repeats itself and lines stay as they are, so lookup copies them, indentation included. (A small "
+            "target tends to copy everything and forget the comments; speculation changes nothing about that.) "
             "Turn on spaces and newlines to see how much of code is white space."
         ),
         settings={"max_new_tokens": 260, "gamma": 8},
