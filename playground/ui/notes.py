@@ -6,7 +6,7 @@ Everything that is not markup of ours is escaped here. Knows no gradio.
 from html import escape
 
 from playground.events import Failed, Progress
-from playground.ui.text import NOT_HERE, READY, TAGLINE, TITLE
+from playground.ui.text import ABOUT_PRECISIONS, NOT_HERE, READY, TAGLINE, TITLE
 
 
 def note(*texts: str) -> str:
@@ -15,19 +15,17 @@ def note(*texts: str) -> str:
 
 
 def options_note(options: list) -> str:
-    """Return why some options cannot be chosen here, one line for each reason."""
-    by_reason: dict[str, list[str]] = {}
+    """Return, folded away, why some options cannot be chosen here and what to know about others."""
+    away = [item.label for item in options if not item.available]
+    words: dict[str, list[str]] = {}
     for item in options:
-        if not item.available:
-            by_reason.setdefault(item.reason, []).append(item.label)
-    if not by_reason:
+        words.setdefault(item.detail if item.available else item.reason, []).append(item.label)
+    words.pop("", None)
+    if not words:
         return ""
-    rows = "".join(f"<li><b>{escape(', '.join(names))}</b> {escape(why)}</li>" for why, names in by_reason.items())
-    return f'<details class="note"><summary>{escape(NOT_HERE)} {_count(by_reason)}</summary><ul>{rows}</ul></details>'
-
-
-def _count(by_reason: dict[str, list[str]]) -> str:
-    return escape(", ".join(name for names in by_reason.values() for name in names))
+    title = f"{NOT_HERE} {', '.join(away)}" if away else ABOUT_PRECISIONS
+    rows = "".join(f"<li><b>{escape(', '.join(names))}</b> {escape(text)}</li>" for text, names in words.items())
+    return f'<details class="note"><summary>{escape(title)}</summary><ul>{rows}</ul></details>'
 
 
 def ready_line(state: Progress | Failed | None, environment: dict | None = None) -> str:

@@ -96,7 +96,7 @@ def visit(contexts, fast_server):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: _foreign(request.url, url) and complaints.append(request.url))
-        page.goto(f"{url}/?__theme={theme}")
+        page.goto(f"{url}/?__theme={theme}", wait_until="commit")
         page.wait_for_selector(".spec .strip")
         if ready:
             page.wait_for_selector("#ready .ready.ok")

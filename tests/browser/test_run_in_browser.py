@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from browser.conftest import ask, output, run, run_id, serve, status, wait_end
 from browser.double import Double
 
@@ -20,6 +21,16 @@ def test_a_finished_run_shows_its_reason_and_final_figures(visit):
     assert "plain decoding 50.0" in page.inner_text(".spec .figure.tokens_per_second")
     assert "draft efficiency" in page.inner_text(".spec .status .more")
     assert page.is_disabled("#stop")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"), [("#markup a b c", "wrote its end token"), ("#markup a b", "limit of new tokens")]
+)
+def test_each_way_to_end_is_told_apart(visit, prompt, reason):
+    page = visit()
+    run(page, prompt)
+    assert reason in status(page)
+    assert "rounds" in page.inner_text(".spec .status .more")
 
 
 def test_figures_are_empty_before_a_run_and_where_there_is_nothing_to_divide(visit):
