@@ -61,6 +61,7 @@ def _add_bench(commands) -> None:
     bench = commands.add_parser("bench", help="time the engine against transformers' generate, interleaved")
     bench.set_defaults(act=_bench)
     bench.add_argument("--quick", action="store_true", help="about two minutes: two tasks, fewer tokens")
+    bench.add_argument("--page", action="store_true", help="what an open page costs instead (needs a browser)")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures here; - for stdout")
 
 
@@ -152,7 +153,16 @@ def _print_figures(report: dict) -> None:
 def _bench(options: argparse.Namespace) -> int:
     from playground.lab.bench import run_bench, table
 
-    figures = run_bench(options.quick, report=lambda line: print(line, file=sys.stderr, flush=True))
+    def report(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    if options.page:
+        from playground.ui.page_tax import measure
+
+        figures = measure(2 if options.quick else 7, report)
+        print(json.dumps(figures, indent=1))
+        return 0
+    figures = run_bench(options.quick, report)
     _write(figures, options.json)
     if str(options.json) != "-":
         print(table(figures))

@@ -85,7 +85,7 @@ def _alternate(playground, browser, url: str, cycles: int, report) -> tuple[list
         tab.wait_for_timeout(1500)  # the page settles
         start = perf_counter()
         tab.click("#generate")
-        tab.wait_for_selector("#view .tok", timeout=WAIT_MS)
+        tab.wait_for_selector("#view .tok[data-i]", timeout=WAIT_MS)
         waits.append(perf_counter() - start)
         tab.wait_for_function(IDLE, timeout=WAIT_MS)
         if cycle:
