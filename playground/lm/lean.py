@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from playground.lm.cached import CachedLM, tree_layout
-from playground.lm.linear import make_linear
+from playground.lm.linear import Linear, Switches, make_linear
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 STATIC_ROPE = ("default", "linear", "llama3", "yarn")  # the angles do not depend on the context length
@@ -23,23 +23,23 @@ INITIAL_CAPACITY = 512  # tokens
 class _Layer:
     """One transformer block's weights, fused and packed."""
 
-    def __init__(self, block: Any, precision: str):
+    def __init__(self, block: Any, precision: str, switches: Switches):
         attention, mlp = block.self_attn, block.mlp
-        self.qkv = _fuse((attention.q_proj, attention.k_proj, attention.v_proj), precision)
-        self.out = _fuse((attention.o_proj,), precision)
-        self.gate_up = _fuse((mlp.gate_proj, mlp.up_proj), precision)
-        self.down = _fuse((mlp.down_proj,), precision)
+        self.qkv = _fuse((attention.q_proj, attention.k_proj, attention.v_proj), precision, switches)
+        self.out = _fuse((attention.o_proj,), precision, switches)
+        self.gate_up = _fuse((mlp.gate_proj, mlp.up_proj), precision, switches)
+        self.down = _fuse((mlp.down_proj,), precision, switches)
         self.norm_in = block.input_layernorm.weight.detach()
         self.norm_mlp = block.post_attention_layernorm.weight.detach()
         self.q_norm = attention.q_norm.weight.detach().float() if hasattr(attention, "q_norm") else None
         self.k_norm = attention.k_norm.weight.detach().float() if hasattr(attention, "k_norm") else None
 
 
-def _fuse(modules: tuple[Any, ...], precision: str):
+def _fuse(modules: tuple[Any, ...], precision: str, switches: Switches) -> Linear:
     weight = torch.cat([module.weight.detach() for module in modules])
     biases = [module.bias for module in modules]
     bias = None if biases[0] is None else torch.cat([b.detach() for b in biases])
-    return make_linear(weight, bias, precision)
+    return make_linear(weight, bias, precision, switches)
 
 
 class LeanLM(CachedLM):
@@ -62,11 +62,12 @@ class LeanLM(CachedLM):
         self.num_layers = config.num_hidden_layers
         self.hidden_size = config.hidden_size
         self._embedding = embedding
-        self._layers = [_Layer(block, precision) for block in model.model.layers]
+        switches = Switches()
+        self._layers = [_Layer(block, precision, switches) for block in model.model.layers]
         self._final_norm = model.model.norm.weight.detach()
         # The output head stays at 8 bits in int4: rounding it to 4 costs most of the agreement.
         head_precision = "int8" if precision == "int4" else precision
-        self._head = make_linear(model.get_output_embeddings().weight.detach(), None, head_precision)
+        self._head = make_linear(model.get_output_embeddings().weight, None, head_precision, switches)
         self._eps = config.rms_norm_eps
         self._num_heads = config.num_attention_heads
         self._num_kv = config.num_key_value_heads
