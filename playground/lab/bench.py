@@ -189,4 +189,3 @@ def table(figures: dict) -> str:
     where = figures["environment"]
     lines.append(f"on {where['device_name']}, {where['threads']} threads, torch {where['torch']}, {where['precision']}")
     return "\n".join(lines)
-
