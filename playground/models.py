@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from playground import registry
-from playground.lm import CachedLM, LeanLM, wrap
+from playground.lm import CachedLM, LeanLM, release, wrap
 from playground.registry.compat import check_pair, num_usable
 from playground.registry.errors import ModelError
 from playground.registry.loading import LoadedModel
@@ -66,7 +66,7 @@ class ModelStore:
         except ValueError as error:
             raise ModelError(str(error), "Choose another precision or another model.") from error
         if isinstance(lm, LeanLM):
-            LeanLM.release(loaded.model)
+            release(loaded.model)
         self._warm_up(lm, num_widths, report)
         return ReadyModel((name, precision), loaded, lm, Decoder(loaded.tokenizer))
 

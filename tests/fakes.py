@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from playground.config import SamplingConfig, SpecConfig
 from playground.engine import generate
 from playground.events import Finished, Proposed, Verified
-from playground.lm import CachedLM, LeanLM, TransformersLM
+from playground.lm import CachedLM, LeanLM, LeanWeights, TransformersLM
 from playground.proposers import DraftModelProposer, NgramProposer, Proposal, Proposer
 from playground.text import Decoder
 
@@ -90,7 +90,7 @@ def tiny_llama(seed: int = 0, vocab: int = TINY_VOCAB, **settings) -> LlamaForCa
 
 def lean(model, num_tokens: int | None = None, limit: int = 512) -> LeanLM:
     """The model behind the lean decoder."""
-    return LeanLM(model, "float32", num_tokens or model.config.vocab_size, limit)
+    return LeanLM(LeanWeights(model, "float32"), num_tokens or model.config.vocab_size, limit)
 
 
 def generic(model, num_tokens: int | None = None, limit: int = 512) -> TransformersLM:

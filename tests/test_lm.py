@@ -15,7 +15,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from playground.lm import LeanLM, TransformersLM, wrap
+from playground.lm import LeanLM, LeanWeights, TransformersLM, release, unsupported_reason, wrap
 
 SIZES = {
     "vocab_size": 96,
@@ -139,6 +139,55 @@ def test_prefill_takes_over_what_an_earlier_prefill_of_the_same_text_left(pair):
     assert lm.length == 0
 
 
+def test_hidden_states_of_named_layers_are_those_of_transformers(pair):
+    model, lm = pair
+    with torch.inference_mode():
+        expected = model(torch.tensor([IDS[:30]]), output_hidden_states=True).hidden_states
+    lm.taps = frozenset((0, 1, lm.num_layers))
+    lm.extend(IDS[:24])
+    lm.extend(IDS[24:30])
+    assert set(lm.hidden) == {0, 1, lm.num_layers}
+    assert_close(lm.hidden[0], expected[0][0, 24:])
+    assert_close(lm.hidden[1], expected[1][0, 24:])
+    norm = model.model.norm if hasattr(model, "model") else model.transformer.ln_f
+    with torch.inference_mode():
+        assert_close(norm(lm.hidden[lm.num_layers]), expected[-1][0, 24:])
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_a_pass_can_stop_after_some_layers_and_be_completed_later(name):
+    model = family(name).requires_grad_(False)
+    lm = lean(model, limit=2048)
+    lm.extend(IDS[:20])
+    for drafted in ([1, 2, 3], [4, 5], [6]):  # what an early-exit draft does, round after round
+        base = lm.length
+        with torch.inference_mode():
+            expected = model(torch.tensor([[*lm.ids, *drafted]]), output_hidden_states=True).hidden_states[2][0]
+        for index, token in enumerate(drafted):
+            assert_close(lm.extend_partly([token], 2), expected[base + index : base + index + 1])
+        assert lm.length == base
+        logits = lm.extend([*drafted, 9])
+        assert_close(logits, reference(model, lm.ids)[base:])
+        lm.rollback(base + 1)
+    lm.extend_partly([7, 8], 1)
+    assert_close(lm.extend([5, 6]), reference(model, lm.ids)[-2:])  # other tokens: the partial pass is dropped
+
+
+def test_a_partial_pass_refuses_nonsense():
+    lm = lean(tiny_llama())
+    for ids, layers in (([], 1), ([1], 0), ([1], 2)):
+        with pytest.raises(ValueError, match="1 to 1 layers"):
+            lm.extend_partly(ids, layers)
+
+
+def test_caches_that_share_weights_do_not_mix():
+    weights = LeanWeights(tiny_llama(), "float32")
+    first, second = LeanLM(weights, 96, 512), LeanLM(weights, 96, 512)
+    first.extend(IDS[:9])
+    second.extend(IDS[40:60])
+    assert_close(first.extend(IDS[9:12]), reference(tiny_llama(), IDS[:12])[9:])
+
+
 def test_misuse_is_refused_and_leaves_the_cache_usable(pair):
     model, lm = pair
     lm.extend(IDS[:5])
@@ -163,7 +212,7 @@ def test_rows_beyond_the_tokenizer_give_no_logits(backend):
 def test_sliding_windows_and_recurrent_states_are_refused():
     config = MistralConfig(**SIZES, sliding_window=8)
     model = MistralForCausalLM(config).eval()
-    assert "sliding" in LeanLM.unsupported_reason(model)
+    assert "sliding" in unsupported_reason(model)
     with pytest.raises(ValueError, match="rolled back"):
         TransformersLM(model, 96, 512)
 
@@ -180,7 +229,7 @@ def test_lower_precisions_stay_near_the_full_one(precision, worst):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_cache_in_half_precision_as_on_a_gpu_stays_near_the_full_one(dtype):
     expected = torch.softmax(reference(tiny_llama(), IDS[:40]), -1)
-    lm = LeanLM(tiny_llama().to(dtype), "bfloat16", 96, 512, cache_dtype=dtype)
+    lm = LeanLM(LeanWeights(tiny_llama().to(dtype), "bfloat16"), 96, 512, cache_dtype=dtype)
     found = torch.softmax(torch.cat((lm.extend(IDS[:36]), lm.extend(IDS[36:40]))), -1)
     assert (1 - torch.minimum(expected, found).sum(-1)).mean() < 0.05
 
@@ -193,6 +242,6 @@ def test_packed_precisions_need_the_lean_decoder():
 def test_releasing_frees_the_packed_weights_and_keeps_the_decoder_right():
     model = tiny_llama()
     lm, expected = lean(model), reference(model, IDS[:9])
-    LeanLM.release(model)
+    release(model)
     assert sum(p.numel() for p in model.parameters()) == model.get_input_embeddings().weight.numel()
     assert_close(lm.extend(IDS[:9]), expected)

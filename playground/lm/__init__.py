@@ -4,7 +4,8 @@
 for everything else. Both give the same `CachedLM`: extend, rollback, keep.
 
     cached.py       CachedLM: ids in the cache, positions, masks, prefill in chunks
-    lean.py         Llama-family forward pass on fused, packed weights
+    lean.py         Llama-family forward pass, with caches of its own
+    weights.py      the fused, packed weights it runs on
     generic.py      any other causal model, through transformers, on our own cache layers
     linear.py       matrix products: plain, packed for oneDNN, int8, int4
 """
@@ -14,8 +15,9 @@ from typing import Any
 from playground.lm.cached import CachedLM
 from playground.lm.generic import TransformersLM
 from playground.lm.lean import LeanLM
+from playground.lm.weights import LeanWeights, release, unsupported_reason
 
-__all__ = ["CachedLM", "LeanLM", "TransformersLM", "wrap"]
+__all__ = ["CachedLM", "LeanLM", "LeanWeights", "TransformersLM", "release", "unsupported_reason", "wrap"]
 
 
 def wrap(model: Any, precision: str, num_tokens: int, context_limit: int) -> CachedLM:
@@ -30,9 +32,9 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int) -> Cac
     Raises:
         ValueError: packed precision asked for an architecture the lean decoder does not know.
     """
-    reason = LeanLM.unsupported_reason(model)
+    reason = unsupported_reason(model)
     if reason is None:
-        return LeanLM(model, precision, num_tokens, context_limit)
+        return LeanLM(LeanWeights(model, precision), num_tokens, context_limit)
     if precision in ("int8", "int4") and not getattr(model, "is_quantized", False):
         raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
     return TransformersLM(model, num_tokens, context_limit)

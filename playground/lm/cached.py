@@ -21,13 +21,20 @@ class CachedLM(ABC):
         vocab_size: number of logits returned, tokens the tokenizer knows.
         context_limit: longest context in tokens.
         ids: the tokens in the cache.
+        taps: numbers of layers after which to keep the hidden states of each pass: 0 = embeddings,
+            num_layers = before the final norm. Empty by default.
+        hidden: layer number → (n, hidden) of the last pass, for the layers in `taps`.
     """
+
+    num_layers: int
 
     def __init__(self, vocab_size: int, context_limit: int, device: torch.device):
         self.vocab_size = vocab_size
         self.context_limit = context_limit
         self.device = device
         self.ids: list[int] = []
+        self.taps: frozenset[int] = frozenset()
+        self.hidden: dict[int, torch.Tensor] = {}
         self._prefilled = 0  # leading ids that came from prefill passes of this chunking, hence reusable
 
     @property

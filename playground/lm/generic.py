@@ -77,6 +77,26 @@ class TransformersLM(CachedLM):
         self.num_layers = model.config.num_hidden_layers
         self.dtype = model.dtype
         self._cache = Cache(layer_class_to_replicate=BufferLayer)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Keep the hidden states asked for as they pass by: the input of each layer, the output of the last."""
+
+        def note(number: int, states: torch.Tensor) -> None:
+            if number in self.taps:
+                self.hidden[number] = states[0]
+
+        blocks = next(
+            m for m in self._model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.num_layers
+        )
+        for number, block in enumerate(blocks):
+            block.register_forward_pre_hook(
+                lambda _, args, kwargs, number=number: note(number, args[0] if args else kwargs["hidden_states"]),
+                with_kwargs=True,
+            )
+        blocks[-1].register_forward_hook(
+            lambda _, args, out: note(self.num_layers, out[0] if isinstance(out, tuple) else out)
+        )
 
     def _forward(self, ids: list[int], parents: list[int] | None, logits: bool) -> torch.Tensor:
         start = self.length
