@@ -133,7 +133,7 @@ function finish(line, how, text, more) {
 }
 
 /* Appends what has come, and keeps the end in sight unless the reader has scrolled up. A long text costs
-   more to lay out, so it is appended more seldom: at most a fifth of the time goes into it. */
+   more to lay out, so it is appended more seldom: at most a ninth of the time goes into it. */
 function append() {
   clearTimeout(appending);
   appending = 0;
@@ -144,7 +144,7 @@ function append() {
   pending = [];
   if (atEnd) box.scrollTop = box.scrollHeight;
   else void box.scrollHeight; // lays out now, so that the cost is known
-  nextAppend = performance.now() + 4 * (performance.now() - from);
+  nextAppend = performance.now() + 8 * (performance.now() - from);
 }
 
 function appendSoon() {

@@ -29,60 +29,37 @@ def _stacked(column: str, color: str) -> dict:
     return _trace("round", column, color, **style)
 
 
+PERCENT = {"tickformat": ".0%", "range": [-0.04, 1.06], "dtick": 0.25}
+POINTS = {"type": "scatter", "mode": "markers", "marker": {"size": 5, "opacity": 0.55}}
+LINE = {"type": "scatter", "mode": "lines", "line": {"width": 2.25}, "connectgaps": True}
+SHARE = {"hovertemplate": "%{y:.0%}"}
+SINGLE = {"hovermode": "closest", "showlegend": False}
+
+
 def chart_specs() -> list[dict]:
     """Return the charts in the order of the page."""
-    percent = {"tickformat": ".0%", "range": [-0.04, 1.06], "dtick": 0.25}
-    points = {"type": "scatter", "mode": "markers", "marker": {"size": 5, "opacity": 0.55}}
-    line = {"type": "scatter", "mode": "lines", "line": {"width": 2.25}, "connectgaps": True}
-    share = {"hovertemplate": "%{y:.0%}"}
-    position_hover = {"hovertemplate": "%{customdata[0]} of %{customdata[1]} accepted<extra></extra>"}
-    return [
-        _chart(
-            "alpha",
-            "rounds",
-            [
-                _trace("round", "alpha", "muted", **points, **share),
-                _trace("round", "running_alpha", "accepted", **line, **share),
-            ],
-            {"yaxis": percent},
-        ),
-        _chart(
-            "speedup",
-            "rounds",
-            [_trace("seconds", "speedup", "bonus", **line, hovertemplate="%{y:.2f}× at %{x:.1f} s<extra></extra>")],
-            {"yaxis": {"rangemode": "tozero", "ticksuffix": "×"}, "hovermode": "closest", "showlegend": False},
-            reference=SPEEDUP_LINE,
-        ),
-        _chart(
-            "timeline",
-            "rounds",
-            [
-                _stacked("verify_ms", "verify"),
-                _stacked("draft_ms", "draft"),
-                _stacked("other_ms", "other"),
-            ],
-            {"yaxis": {"rangemode": "tozero"}},
-        ),
-        _chart(
-            "position",
-            "positions",
-            [
-                _trace(
-                    "position",
-                    "acceptance",
-                    "accepted",
-                    type="bar",
-                    textposition="none",
-                    **position_hover,
-                )
-                | {"customdata": ["accepted", "tested"]}
-            ],
-            {
-                "yaxis": percent,
-                "xaxis": {"dtick": 1},
-                "bargap": 0.35,
-                "hovermode": "closest",
-                "showlegend": False,
-            },
-        ),
-    ]
+    return [_alpha(), _speedup(), _timeline(), _position()]
+
+
+def _alpha() -> dict:
+    each = _trace("round", "alpha", "muted", **POINTS, **SHARE)
+    running = _trace("round", "running_alpha", "accepted", **LINE, **SHARE)
+    return _chart("alpha", "rounds", [each, running], {"yaxis": PERCENT})
+
+
+def _speedup() -> dict:
+    trace = _trace("seconds", "speedup", "bonus", **LINE, hovertemplate="%{y:.2f}× at %{x:.1f} s<extra></extra>")
+    layout = {"yaxis": {"rangemode": "tozero", "ticksuffix": "×"}, **SINGLE}
+    return _chart("speedup", "rounds", [trace], layout, reference=SPEEDUP_LINE)
+
+
+def _timeline() -> dict:
+    traces = [_stacked(f"{name}_ms", name) for name in ("verify", "draft", "other")]
+    return _chart("timeline", "rounds", traces, {"yaxis": {"rangemode": "tozero"}})
+
+
+def _position() -> dict:
+    hover = "%{customdata[0]} of %{customdata[1]} accepted<extra></extra>"
+    trace = _trace("position", "acceptance", "accepted", type="bar", hovertemplate=hover)
+    layout = {"yaxis": PERCENT, "xaxis": {"dtick": 1}, "bargap": 0.35, **SINGLE}
+    return _chart("position", "positions", [trace | {"customdata": ["accepted", "tested"]}], layout)

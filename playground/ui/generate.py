@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 NAME = "Generate"
 STOP_WAIT_S = 5.0  # a cancelled run leaves its log well within this
 LOADING_POLL_S = 0.25
+BATCH_S = 1 / 8  # each batch costs browser and server a few ms, which the engine could use
 PAUSE_S_PER_CHARACTER = 5e-7  # a browser handles a long log more slowly: half a second apart at a million
 QUIET = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
@@ -43,7 +44,7 @@ PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
 def stream_log(playground: object, settings: RunSettings, run: Run) -> Iterator[str]:
     """Yield the growing log of one run; leaves it finished in `run`, whatever happens."""
     out = RunLog(uuid.uuid4().hex[:12])
-    batches = playground.stream(settings)
+    batches = playground.stream(settings, wait_s=BATCH_S)
     shown, due = out.text, 0.0
     try:
         for events in batches:

@@ -41,7 +41,7 @@ def test_twenty_stopped_runs_leave_nothing_running():
         next(stream)
         stream.close()
     assert (double.num_runs, double.running) == (20, 0)
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 def test_an_error_nobody_foresaw_ends_the_log_without_telling_secrets(caplog):
