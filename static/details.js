@@ -24,11 +24,12 @@ function factList(token) {
 function topList(title, candidates, token) {
   const column = put(make('div', 'top'), make('h4', '', title));
   const list = make('ol');
-  for (const [text, prob] of candidates) {
+  for (const [text, prob, logit] of candidates) {
     const row = make('li', text === token.label || text === token.text ? 'mine' : '');
     const bar = make('i', 'bar');
     bar.style.width = `${Math.min(100, 100 * prob)}%`;
-    list.append(put(row, bar, make('code', '', visible(text)), make('span', '', chance(prob))));
+    const raw = isNumber(logit) ? make('small', '', say(WORDS.logit, { value: logit.toFixed(1) })) : null;
+    list.append(put(row, bar, make('code', '', visible(text)), raw, make('span', '', chance(prob))));
   }
   return put(column, list);
 }

@@ -29,7 +29,8 @@ function roundTokens(round) {
   return shown;
 }
 
-/* White space of a token made visible, for labels that stand alone. */
+/* White space of a token made visible, for labels that stand alone; bytes are written ⟨E2 80⟩ already. */
 function visible(text) {
+  if (/^⟨[0-9A-F ]+⟩$/.test(text)) return text;
   return text.replace(/\r/g, '␍').replace(/\n/g, '⏎').replace(/\t/g, '→').replace(/ /g, '␣');
 }

@@ -192,4 +192,6 @@ def _tops(position: Position) -> list[list]:
 
 
 def _candidates(row: tuple[Candidate, ...]) -> list[list]:
-    return [[item.text, float(f"{item.prob:.3g}")] for item in row]
+    return [
+        [item.text, float(f"{item.prob:.3g}"), *([] if item.logit is None else [round(item.logit, 2)])] for item in row
+    ]

@@ -199,7 +199,7 @@ VIEW_WORDS = {
     "top_target": "Target",
     "top_draft": "Draft",
     "top_residual": "Residual",
-    "top_title": "Likeliest five tokens here",
+    "logit": "logit {value}",
     "untested_note": "Never judged: an earlier token of this round was refused, or the text ended.",
     "certain": "proposed with certainty",
     "tip_hint": "Click to keep this open",
