@@ -93,6 +93,11 @@ def lean(model, num_tokens: int | None = None, limit: int = 512) -> LeanLM:
     return LeanLM(LeanWeights(model, "float32"), num_tokens or model.config.vocab_size, limit)
 
 
+def static(model, num_tokens: int | None = None, limit: int = 512) -> LeanLM:
+    """The lean decoder with passes of fixed shape, as they are replayed on a GPU."""
+    return LeanLM(LeanWeights(model, "float32"), num_tokens or model.config.vocab_size, limit, static=True)
+
+
 def generic(model, num_tokens: int | None = None, limit: int = 512) -> TransformersLM:
     """The model behind transformers' forward pass."""
     return TransformersLM(model, num_tokens or model.config.vocab_size, limit)

@@ -17,6 +17,7 @@ from fakes import (
     lean,
     rounds_of,
     run,
+    static,
     tiny_llama,
 )
 
@@ -38,7 +39,7 @@ def metrics_of(events):
     return metrics
 
 
-@pytest.mark.parametrize("backend", [lean, generic])
+@pytest.mark.parametrize("backend", [lean, generic, static])
 @pytest.mark.parametrize("gamma", [*GAMMAS, 0])
 @pytest.mark.parametrize("name", ["none", "ngram", "same", "random", "wrong"])
 def test_greedy_output_equals_plain_decoding(model, name, gamma, backend):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from fakes import generic, lean, tiny_llama
+from fakes import generic, lean, static, tiny_llama
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -55,7 +55,14 @@ def family(name):
 
 
 LEAN = ("llama", "llama biases", "llama3 rope", "mistral", "qwen2", "qwen3")
-BACKENDS = [*((name, lean) for name in LEAN), ("llama", generic), ("qwen3", generic), ("gpt2", generic)]
+BACKENDS = [
+    *((name, lean) for name in LEAN),
+    ("llama", static),
+    ("qwen3", static),
+    ("llama", generic),
+    ("qwen3", generic),
+    ("gpt2", generic),
+]
 IDS = [(7 * i * i + 3 * i + 5) % 96 for i in range(700)]
 
 
@@ -178,6 +185,17 @@ def test_a_partial_pass_refuses_nonsense():
     for ids, layers in (([], 1), ([1], 0), ([1], 2)):
         with pytest.raises(ValueError, match="1 to 1 layers"):
             lm.extend_partly(ids, layers)
+
+
+def test_passes_of_fixed_shape_say_why_they_are_not_recorded_and_forget_old_capacities():
+    lm = static(tiny_llama(), limit=2048)
+    assert lm.static.reason == "the device is cpu"
+    lm.extend(IDS[:3])
+    lm.extend(IDS[3:5])
+    assert {key[:2] for key in lm.static._passes} == {(3, 512), (2, 512)}
+    list(lm.prefill(IDS))
+    lm.extend([1, 2])
+    assert {key[:2] for key in lm.static._passes} == {(2, 1024)}
 
 
 def test_caches_that_share_weights_do_not_mix():

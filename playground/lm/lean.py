@@ -4,7 +4,8 @@ Runs on fused, packed weights (weights.py). Keys and values of a layer live in o
 token-major buffer that doubles when full; a pass writes its rows, rolling back changes nothing but
 the length. On a CPU the cache and the attention are float32: PyTorch's bfloat16 attention kernel is
 several times slower there. A pass can stop after the first k layers (`extend_partly`), and the next
-`extend` over the same tokens goes on from there. Equal to transformers' logits to float32 rounding.
+`extend` over the same tokens goes on from there. On a GPU, passes of up to 17 tokens are replayed as
+CUDA graphs (graphs.py). Equal to transformers' logits to float32 rounding.
 """
 
 from collections.abc import Sequence
@@ -13,18 +14,33 @@ import torch
 import torch.nn.functional as F
 
 from playground.lm.cached import CachedLM, tree_layout
+from playground.lm.graphs import StaticInputs, StaticPasses
 from playground.lm.weights import LayerWeights, LeanWeights
 
 INITIAL_CAPACITY = 512  # tokens
+MAX_STATIC_WIDTH = 17  # tokens in the widest pass a chain can ask for
 
 
 class LeanLM(CachedLM):
     """CachedLM over LeanWeights. See the module's text."""
 
     def __init__(
-        self, weights: LeanWeights, num_tokens: int, context_limit: int, cache_dtype: torch.dtype | None = None
+        self,
+        weights: LeanWeights,
+        num_tokens: int,
+        context_limit: int,
+        cache_dtype: torch.dtype | None = None,
+        static: bool | None = None,
     ):
-        """`cache_dtype` None = float32 on a CPU, the type of the weights elsewhere."""
+        """Make an empty cache.
+
+        Args:
+            weights: shared with any number of other caches.
+            num_tokens: tokens the tokenizer knows.
+            context_limit: longest context in tokens.
+            cache_dtype: None = float32 on a CPU, the type of the weights elsewhere.
+            static: fixed-shape passes for narrow widths; None = on a GPU only.
+        """
         super().__init__(min(num_tokens, weights.vocab_size), context_limit, weights.device)
         self.weights = weights
         self.precision = weights.precision
@@ -34,6 +50,9 @@ class LeanLM(CachedLM):
         self._capacity = 0
         self._masks: dict[int, torch.Tensor] = {}
         self._partial: tuple[int, list[int], torch.Tensor] | None = None  # layers done, ids, hidden (n, hidden)
+        self._hidden_of: dict[tuple, dict[int, torch.Tensor]] = {}  # hidden states by recorded pass
+        static = self.device.type == "cuda" if static is None else static
+        self.static = StaticPasses(self._fixed, self._cache_dtype, self.device, capture=True) if static else None
         with torch.inference_mode():
             self._grow(INITIAL_CAPACITY)
 
@@ -116,19 +135,30 @@ class LeanLM(CachedLM):
 
     def _chain(self, x: torch.Tensor, start: int, first: int, last: int) -> torch.Tensor:
         """Layers first … last - 1 over a chain of tokens at positions start, start + 1, …"""
-        cos, sin = self._angles(slice(start, start + len(x)), len(x))
-        return self._run(x, cos, sin, self._chain_mask(start, len(x)), start, first, last)
+        rows = slice(start, start + len(x))
+        return self._run(x, rows, rows, rows.stop, self._chain_mask(start, len(x)), first, last)
 
-    def _run(self, x, cos, sin, mask, start: int, first: int, last: int) -> torch.Tensor:
-        for index in range(first, last):
+    def _run(self, x, positions, rows, end: int, mask, first: int = 0, last: int | None = None) -> torch.Tensor:
+        """Layers first … last - 1: rotate by `positions`, write cache rows `rows`, look at the first `end` rows."""
+        cos, sin = self._angles(positions, len(x))
+        for index in range(first, self.num_layers if last is None else last):
             if index in self.taps:
                 self.hidden[index] = x
-            x = self._block(self.weights.layers[index], self._kv[index], x, cos, sin, mask, start)
+            x = self._block(self.weights.layers[index], self._kv[index], x, cos, sin, mask, rows, end)
         return x
+
+    def _fixed(self, inputs: StaticInputs) -> torch.Tensor:
+        """A pass of fixed shape, for graphs.py: the whole cache buffer is looked at, the mask decides."""
+        x = self._run(self.weights.embedding[inputs.ids], inputs.positions, inputs.rows, self._capacity, inputs.mask)
+        if self.num_layers in self.taps:
+            self.hidden[self.num_layers] = x
+        return self._logits(x)
 
     def _forward(self, ids: list[int], parents: list[int] | None, logits: bool) -> torch.Tensor:
         start, partial, self._partial = self.length, self._partial, None
         self._grow(start + len(ids))
+        if self.static is not None and partial is None and logits and len(ids) <= MAX_STATIC_WIDTH:
+            return self._replay(ids, parents, start)
         if parents is not None:
             x = self._tree(ids, parents, start)
         elif partial is not None and ids[: len(partial[1])] == partial[1]:
@@ -139,12 +169,18 @@ class LeanLM(CachedLM):
             self.hidden[self.num_layers] = x
         return self._logits(x) if logits else x.new_zeros(0)
 
+    def _replay(self, ids: list[int], parents: list[int] | None, start: int) -> torch.Tensor:
+        """A narrow pass as one of fixed shape; hidden states of one recording stay with it."""
+        depths, visible = tree_layout(range(-1, len(ids) - 1) if parents is None else parents)
+        self.hidden = self._hidden_of.setdefault((len(ids), self._capacity, self.taps), {})
+        return self.static.run(ids, depths, visible, start, self._capacity, self.taps)
+
     def _tree(self, ids: list[int], parents: list[int], start: int) -> torch.Tensor:
         depths, visible = tree_layout(parents)
-        cos, sin = self._angles(torch.tensor(depths, device=self.device) + start, len(ids))
-        mask = torch.zeros(len(ids), start + len(ids), dtype=self._cache_dtype, device=self.device)
+        positions, end = torch.tensor(depths, device=self.device) + start, start + len(ids)
+        mask = torch.zeros(len(ids), end, dtype=self._cache_dtype, device=self.device)
         mask[:, start:].masked_fill_(~visible.to(self.device), float("-inf"))
-        return self._run(self._embed(ids), cos, sin, mask, start, 0, self.num_layers)
+        return self._run(self._embed(ids), positions, slice(start, end), end, mask)
 
     def _complete(self, partial: tuple[int, list[int], torch.Tensor], ids: list[int], start: int) -> torch.Tensor:
         """Go on from a partial pass: first layers for the tokens it lacks, then the others for all."""
@@ -159,7 +195,7 @@ class LeanLM(CachedLM):
         x = F.rms_norm(x, (weights.hidden_size,), weights.final_norm, weights.eps)
         return weights.head(x)[:, : self.vocab_size].float()
 
-    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, mask, start: int) -> torch.Tensor:
+    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, mask, rows, end: int) -> torch.Tensor:
         weights, count = self.weights, len(x)
         heads, kv_heads, head_dim = weights.num_heads, weights.num_kv, weights.head_dim
         hidden = F.rms_norm(x, (weights.hidden_size,), layer.norm_in, weights.eps)
@@ -167,8 +203,8 @@ class LeanLM(CachedLM):
         if layer.q_norm is not None:
             qkv = self._normed(layer, qkv)
         qkv = torch.addcmul(qkv * cos, qkv.roll(head_dim // 2, -1), sin)
-        kv[start : start + count] = qkv[:, heads:]
-        seen = kv[: start + count].transpose(0, 1)[None]  # (1, 2·kv, start + n, head_dim)
+        kv[rows] = qkv[:, heads:]
+        seen = kv[:end].transpose(0, 1)[None]  # (1, 2·kv, end, head_dim)
         mixed = F.scaled_dot_product_attention(
             qkv[:, :heads].transpose(0, 1)[None],
             seen[:, :kv_heads],
