@@ -9,6 +9,7 @@ Exit code 0: done; 1: the run failed (the sentence is on stderr); 2: the command
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,9 @@ from pathlib import Path
 from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettings
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
+
+
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as in app.py: the same engine, the same manners
 
 
 def main(arguments: list[str] | None = None) -> int:

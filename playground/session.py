@@ -14,10 +14,12 @@ from contextlib import closing
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
 from playground.events import Event, Failed, Finished, Progress, Started
+from playground.turns import Turns
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
 STOP_WAIT_S = 5.0
+WAIT_S = 0.2  # how often a waiting run says so
 HINT_UNEXPECTED = "The page is ready for another run. If it happens again, the server's log has the details."
 
 
@@ -26,10 +28,10 @@ class RunStopped(Exception):
 
 
 class Playground:
-    """One per process: the models in memory and the lock that gives them to one run at a time."""
+    """One per process: the models in memory, and turns that give them to one run at a time."""
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._turns = Turns()
         self._store = None  # models.ModelStore, made by the first thread that needs torch
         self._baseline = None
         self._loading: Progress | Failed | None = Progress("loading", "Starting", None)
@@ -46,12 +48,16 @@ class Playground:
         def report(stage: str, message: str, fraction: float | None) -> None:
             self._loading = Progress(stage, message, fraction)
 
+        ticket = self._turns.join()
+
         def load(_: Emit) -> None:
-            with self._lock:
-                self._models().target(DEFAULT_TARGET, DEFAULTS["target_precision"], report)
+            while ticket.wait(WAIT_S):
+                pass
+            self._models().target(DEFAULT_TARGET, DEFAULTS["target_precision"], report)
 
         failures = [event for event in _collect(lambda emit: _guarded(load, emit)) if isinstance(event, Failed)]
         self._loading = failures[0] if failures else None
+        ticket.leave()
 
     def run(self, settings: RunSettings, emit: Emit) -> None:
         """Do one run, pushing its events to `emit`; errors arrive as a Failed event.
@@ -100,18 +106,16 @@ class Playground:
         return self._store
 
     def _run(self, settings: RunSettings, emit: Emit) -> None:
-        self._wait_for_turn(emit)
+        """Wait for the turn, saying what is waited for and staying stoppable; then run."""
+        ticket = self._turns.join()
         try:
+            while ahead := ticket.wait(WAIT_S):
+                loading = self._loading
+                place = Progress("waiting", f"Waiting: place {ahead} of {len(self._turns) - 1} in the queue", None)
+                emit(loading if ahead == 1 and isinstance(loading, Progress) else place)
             self._run_alone(settings, emit)
         finally:
-            self._lock.release()
-
-    def _wait_for_turn(self, emit: Emit) -> None:
-        """Take the lock, saying what is waited for and staying stoppable."""
-        while not self._lock.acquire(timeout=0.2):
-            loading = self._loading
-            waiting = Progress("waiting", "Another run is using the models; this one starts when it ends", None)
-            emit(loading if isinstance(loading, Progress) else waiting)
+            ticket.leave()
 
     def _run_alone(self, settings: RunSettings, emit: Emit) -> None:
         from playground.engine import generate

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 NAME = "Generate"
 STOP_WAIT_S = 5.0  # a cancelled run leaves its log well within this
 LOADING_POLL_S = 0.25
+MAX_RUNS = 16  # streams at once, all but one waiting for their turn in the session
 BATCH_S = 1 / 8  # each batch costs browser and server a few ms, which the engine could use
 PAUSE_S_PER_CHARACTER = 5e-7  # a browser handles a long log more slowly: half a second apart at a million
 QUIET = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
@@ -111,9 +112,8 @@ class GenerateTab:
             api_description=API_DESCRIPTION,
             preprocess=False,
             concurrency_id="model",
-            concurrency_limit=1,
-            show_progress="full",
-            show_progress_on=self.ready,
+            concurrency_limit=MAX_RUNS,
+            show_progress="hidden",
         )
         halt = "() => window.dispatchEvent(new CustomEvent('spec-idle'))"
         for over in (run.then, run.failure):  # after an error the page follows `failure` only

@@ -28,6 +28,7 @@ from playground.events import (
     Tested,
     Verified,
 )
+from playground.turns import Turns
 
 WORDS = ["the", "river", "moves", "under", "a", "low", "bridge", "and", "nobody", "hears", "it", "before", "rain"]
 HALVES = [("", "⟨F0 9F⟩"), ("", "⟨91 A9⟩")]
@@ -78,6 +79,7 @@ class Double:
         self.settings: list[RunSettings] = []
         self.ended: list[float] = []  # when each script had nothing more to say
         self._lock = threading.Lock()
+        self._turns = Turns()
 
     def start_loading(self) -> None:
         """Begin to pretend to load."""
@@ -105,7 +107,16 @@ class Double:
         return [Option("tiny", "Tiny draft")] if target_id == "smollm2-135m" else []
 
     def stream(self, settings: RunSettings, wait_s: float = 1 / 12) -> Iterator[list[Event]]:
-        """Yield batches of events, as the real one does."""
+        """Yield batches of events, as the real one does, in turn."""
+        ticket = self._turns.join()
+        try:
+            while ahead := ticket.wait(wait_s):
+                yield [Progress("waiting", f"Waiting: place {ahead} of {len(self._turns) - 1} in the queue")]
+            yield from self._counted(settings, wait_s)
+        finally:
+            ticket.leave()
+
+    def _counted(self, settings: RunSettings, wait_s: float) -> Iterator[list[Event]]:
         with self._lock:
             self.num_runs += 1
             self.running += 1

@@ -33,7 +33,7 @@ def test_who_waits_sees_a_place_in_the_queue_and_may_leave_it(visit, double):
     first.wait_for_selector(".strip .tok")
     runs = double.num_runs
     ask(second, "waiting", max_new_tokens=5)
-    second.wait_for_selector("#ready >> text=queue")
+    second.wait_for_selector(".spec >> text=place 1 of 1 in the queue")
     began = time.monotonic()
     third.locator("#presets label", has_text="Table to JSON").click()
     third.wait_for_function("document.querySelector('#prompt textarea').value.includes('JSON')")
