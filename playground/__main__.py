@@ -18,7 +18,6 @@ from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettin
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
 
-
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as in app.py: the same engine, the same manners
 
 

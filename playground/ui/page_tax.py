@@ -87,7 +87,7 @@ def _alternate(playground, browser, url: str, cycles: int, report) -> tuple[list
         tab.click("#generate")
         tab.wait_for_selector("#view .tok[data-i]", timeout=WAIT_MS)
         waits.append(perf_counter() - start)
-        tab.wait_for_function(IDLE, timeout=WAIT_MS)
+        tab.wait_for_function(IDLE, polling=200, timeout=WAIT_MS)
         if cycle:
             pairs.append((playground.metrics.tokens_per_second, headless))
         tab.close()
