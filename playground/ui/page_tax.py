@@ -1,19 +1,23 @@
-"""What an open page costs the engine: the same run with a browser watching and without, in turn.
+"""What watching a run costs the engine: with a browser beside it, with a client alone, with nobody.
 
-One process serves the page and does both kinds of run, so models, threads and caches are the same;
-only the streaming and the browser, which shares the machine's cores, differ. Needs the playwright
-package and a Chromium; asked for by `python -m playground bench --page`.
+One process serves the page and does all runs, so models, threads and caches are the same. The client
+stands for a browser on another machine: the server streams to it, nothing is drawn here. Needs the
+playwright package and a Chromium; asked for by `python -m playground bench --page`.
 """
 
+import json
 import shutil
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from time import perf_counter
+from typing import Any
 
 from playground.config import RunSettings
 from playground.events import Event
-from playground.lab.bench import Ratio, ratio
+from playground.lab.bench import ratio
 from playground.metrics import RunMetrics
 from playground.presets import DEFAULT_PRESET, preset, preset_settings
 from playground.session import Playground
@@ -21,6 +25,13 @@ from playground.ui.layout import build, launch_options
 
 FLAGS = ("--no-sandbox", "--disable-gpu")
 WAIT_MS = 120_000
+CLIENT = """
+import json, sys
+from gradio_client import Client
+settings = json.load(sys.stdin)
+for log in Client(sys.argv[1], verbose=False).submit(**settings, api_name="/generate"):
+    pass
+"""
 IDLE = "() => !document.querySelector('#generate').disabled && document.querySelector('#stop').disabled"
 
 
@@ -41,11 +52,11 @@ class _Watched(Playground):
 
 
 def measure(cycles: int, report: Callable[[str], None] = print) -> dict:
-    """Alternate runs with and without an open page on the default preset.
+    """Run the default preset unwatched, with a client, and in a browser, in turn.
 
     Returns:
-        `page_vs_headless`: engine tokens/s with the page open ÷ without, as a Ratio's fields, and
-        `first_token_s`: median seconds from the click to the first token on the page.
+        `client_vs_headless` and `page_vs_headless`: engine tokens/s ÷ those of the unwatched run of the
+        same cycle, as a Ratio's fields; `first_token_s`: median seconds from the click to the first token.
 
     Raises:
         RuntimeError: no playwright package or no Chromium.
@@ -60,35 +71,40 @@ def measure(cycles: int, report: Callable[[str], None] = print) -> dict:
     playground = _Watched()
     page = build(playground)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    item = preset(DEFAULT_PRESET)
+    settings = {"prompt": item.prompt} | preset_settings(item)
+    client, watched, waits = [], [], []
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-            pairs, waits = _alternate(playground, browser, url, cycles, report)
-            browser.close()
+            for cycle in range(cycles + 1):
+                report(f"page: {'warm-up' if cycle == 0 else f'cycle {cycle} of {cycles}'}")
+                playground.run(RunSettings(**settings), lambda event: None)
+                alone = playground.metrics.tokens_per_second
+                command = [sys.executable, "-c", CLIENT, url]
+                subprocess.run(command, input=json.dumps(settings), text=True, check=True, capture_output=True)
+                client.append((playground.metrics.tokens_per_second, alone))
+                browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+                waits.append(_watch(browser, url))
+                watched.append((playground.metrics.tokens_per_second, alone))
+                browser.close()
     finally:
         page.close()
-    found: Ratio = ratio(pairs)
-    return {"page_vs_headless": asdict(found), "first_token_s": round(statistics.median(waits), 2)}
+    return {
+        "client_vs_headless": asdict(ratio(client[1:])),
+        "page_vs_headless": asdict(ratio(watched[1:])),
+        "first_token_s": round(statistics.median(waits[1:]), 2),
+    }
 
 
-def _alternate(playground, browser, url: str, cycles: int, report) -> tuple[list[tuple[float, float]], list[float]]:
-    item = preset(DEFAULT_PRESET)
-    settings = RunSettings(prompt=item.prompt, **preset_settings(item))
-    pairs, waits = [], []
-    for cycle in range(cycles + 1):
-        report(f"page: {'warm-up' if cycle == 0 else f'cycle {cycle} of {cycles}'}")
-        playground.run(settings, lambda event: None)
-        headless = playground.metrics.tokens_per_second
-        tab = browser.new_page()
-        tab.goto(url)
-        tab.wait_for_selector("#generate")
-        tab.wait_for_timeout(1500)  # the page settles
-        start = perf_counter()
-        tab.click("#generate")
-        tab.wait_for_selector("#view .tok[data-i]", timeout=WAIT_MS)
-        waits.append(perf_counter() - start)
-        tab.wait_for_function(IDLE, polling=200, timeout=WAIT_MS)
-        if cycle:
-            pairs.append((playground.metrics.tokens_per_second, headless))
-        tab.close()
-    return pairs, waits[1:]
+def _watch(browser: Any, url: str) -> float:
+    """Do one run in a browser; return the seconds from the click to the first token."""
+    tab = browser.new_page()
+    tab.goto(url)
+    tab.wait_for_selector("#generate")
+    tab.wait_for_timeout(1500)  # the page settles
+    start = perf_counter()
+    tab.click("#generate")
+    tab.wait_for_selector("#view .tok[data-i]", timeout=WAIT_MS)
+    waited = perf_counter() - start
+    tab.wait_for_function(IDLE, polling=200, timeout=WAIT_MS)
+    return waited
