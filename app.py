@@ -39,7 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     address = {"server_name": flags.host, "server_port": flags.port, "share": flags.share}
     page.launch(**address, **launch_options(), prevent_thread_lock=True)
     playground.start_loading()  # after the page is up: it imports torch, which would slow the first paint
-    page.block_thread()
+    try:
+        page.block_thread()
+    finally:
+        playground.close()
 
 
 if __name__ == "__main__":

@@ -97,6 +97,9 @@ def _run(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+    if options.json and str(options.json) != "-" and not os.access(options.json.resolve().parent, os.W_OK):
+        print(f"{options.json} cannot be written: its folder does not exist or is read-only.", file=sys.stderr)
+        return 2
     from playground.session import Playground
 
     recorder, quiet = Recorder(), options.quiet or str(options.json) == "-"

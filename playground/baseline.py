@@ -49,12 +49,23 @@ class Baseline:
         yield from self._measure(key, target, context, sampling, decoder)
 
     def confirm(
-        self, key: tuple, target: CachedLM, context: Sequence[int], sampling: SamplingConfig, decoder: Decoder
+        self,
+        key: tuple,
+        target: CachedLM,
+        context: Sequence[int],
+        sampling: SamplingConfig,
+        decoder: Decoder,
+        output_ids: Sequence[int],
     ) -> Iterator[Event]:
-        """Measure again after a run and yield the mean of before and after as Calibrated."""
-        key = _full_key(key, context, sampling)
-        before = self._known[key][1]
-        for event in self._measure(key, target, context, sampling, decoder):
+        """Measure again where a run ended and yield the mean of both ends as Calibrated.
+
+        A step costs more the longer the context is, so the mean of the run's start and end is fair to it.
+        """
+        before = self._known[_full_key(key, context, sampling)][1]
+        room = target.context_limit - WARMUP_ROUNDS - MEASURED_ROUNDS
+        reached = [*context, *output_ids][: max(room, len(context))]
+        key = _full_key(key, reached, sampling)
+        for event in self._measure(key, target, reached, sampling, decoder, keep_cache=True):
             if isinstance(event, Calibrated):
                 step_ms = (before.step_ms + event.step_ms) / 2
                 yield Calibrated(1000 / step_ms, step_ms, before.num_steps + event.num_steps, False)
@@ -62,13 +73,19 @@ class Baseline:
                 yield event
 
     def _measure(
-        self, key: tuple, target: CachedLM, context: Sequence[int], sampling: SamplingConfig, decoder: Decoder
+        self,
+        key: tuple,
+        target: CachedLM,
+        context: Sequence[int],
+        sampling: SamplingConfig,
+        decoder: Decoder,
+        keep_cache: bool = False,
     ) -> Iterator[Event]:
         rounds: list[float] = []
         drafted_ms = 0.0
         total = WARMUP_ROUNDS + MEASURED_ROUNDS
         plain = SpecConfig(gamma=0, max_new_tokens=total, sampling=sampling)
-        for event in generate(target, Proposer(), context, plain, (), decoder):
+        for event in generate(target, Proposer(), context, plain, (), decoder, keep_cache):
             if isinstance(event, Progress | Prefilled):
                 yield event
             elif isinstance(event, Proposed):

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 PROPOSERS = ("none", "ngram", "draft", "quantized")
 PRECISIONS = ("float32", "bfloat16", "float16", "int8", "int4", "nf4", "fp4")
 DEFAULT_TARGET = "smollm2-135m"
+# int8 and int4 on a CPU keep a 16-bit copy of the rounded weights for wide passes in models up to this size.
+WIDE_COPY_MAX_PARAMS = 500_000_000
 MAX_STOP_STRINGS = 8
 MAX_STOP_LENGTH = 200
 
@@ -123,6 +125,11 @@ class RunSettings:
 
     def __post_init__(self):
         _check_ranges(self)
+        for name in ("prompt", "system_prompt", "target", "draft"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be text, not {getattr(self, name)!r}.")
+        if isinstance(self.stop_strings, str) or not isinstance(self.stop_strings, tuple | list):
+            raise ValueError(f"stop_strings must be a list of texts, not {self.stop_strings!r}.")
         object.__setattr__(self, "stop_strings", tuple(self.stop_strings))
         _check_stop_strings(self.stop_strings)
         _check_choice("proposer", self.proposer, PROPOSERS)

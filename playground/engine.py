@@ -28,6 +28,7 @@ def generate(
     config: SpecConfig,
     end_ids: Sequence[int],
     decoder: Decoder,
+    keep_cache: bool = False,
 ) -> Iterator[Event]:
     """Continue `context_ids` with the target's distribution, speculating with `proposer`.
 
@@ -38,6 +39,8 @@ def generate(
         config: gamma, budget, stop strings, sampling.
         end_ids: tokens that end the output (kept as its last token).
         decoder: turns ids into text.
+        keep_cache: take over whatever the target's cache shares with the context, however it was made
+            (for timing; a run whose tokens matter rebuilds what decoding left).
 
     Yields:
         Progress (long prompts), Prefilled, then Proposed and Verified per round, then Finished.
@@ -52,7 +55,7 @@ def generate(
             f"The prompt has {len(context_ids)} tokens; this model takes at most {target.context_limit}. Shorten it."
         )
     run = _Run(target, proposer, list(context_ids), config, end_ids, decoder)
-    yield from run.prefill()
+    yield from run.prefill(keep_cache)
     while run.reason is None:
         yield from run.round()
     yield Finished(run.reason, run.text.text, tuple(run.context[len(context_ids) :]))
@@ -71,11 +74,11 @@ class _Run:
         self.num_rounds = 0
         self.reason: str | None = None
 
-    def prefill(self) -> Iterator[Event]:
+    def prefill(self, keep_cache: bool) -> Iterator[Event]:
         """Bring the prompt, less its last token, into the caches of target and proposer."""
         prompt, spent, reused = self.context[:-1], 0.0, None
         self.proposer.reset()
-        for stage in (self.target.prefill(prompt), self.proposer.prefill(self.context)):
+        for stage in (self.target.prefill(prompt, keep_cache), self.proposer.prefill(self.context)):
             start = perf_counter()
             for done in stage:
                 reused = done if reused is None else reused
@@ -84,6 +87,7 @@ class _Run:
                     "prefill", f"Reading the prompt: {done} of {len(prompt)} tokens", done / len(self.context)
                 )
                 start = perf_counter()
+            _synchronize(self.target.device)
             spent += perf_counter() - start
         yield Prefilled(len(prompt), reused or 0, spent * 1000)
 
@@ -102,7 +106,7 @@ class _Run:
         resumed = perf_counter()
         tested_ids = self._useful(drafted)
         logits = self.target.extend([self.context[-1], *tested_ids])  # (tested + 1, vocab)
-        _synchronize(logits)
+        _synchronize(self.target.device)
         verified = perf_counter()
         p_probs = to_probs(logits, self.config.sampling)
         q_probs = None if proposal.probs is None else proposal.probs[: len(tested_ids)]
@@ -176,9 +180,9 @@ class _Run:
         return Committed(token, kind, piece, self.display.label(token), probability)
 
 
-def _synchronize(tensor: torch.Tensor) -> None:
+def _synchronize(device: torch.device) -> None:
     """Wait for the device, so that a pass is timed and not only its launch."""
-    if tensor.device.type == "cuda":
-        torch.cuda.synchronize(tensor.device)
-    elif tensor.device.type == "mps":
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
         torch.mps.synchronize()

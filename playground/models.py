@@ -4,11 +4,14 @@ Turns (name, precision) into a `CachedLM` with its decoder; warms it up and choo
 count by measuring. Changing the target drops everything else. Knows nothing of runs or pages.
 """
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from playground import registry
-from playground.lm import CachedLM, LeanLM, release, wrap
+from playground.lm import CachedLM, wrap
 from playground.registry.compat import check_pair, num_usable
 from playground.registry.errors import ModelError
 from playground.registry.loading import LoadedModel
@@ -42,19 +45,21 @@ class ModelStore:
         """Return the target, loading it when another one (or none) is in memory. Raises ModelError."""
         if self._target is None or self._target.key != (name, precision):
             ready = self._load(name, precision, TARGET_WIDTHS, report)
-            self._target, self._drafters = ready, {}
             self._choose_threads(ready.lm, report)
+            self._target, self._drafters = ready, {}
+            _tidy(ready.lm)
         return self._target
 
     def drafter(self, target: ReadyModel, name: str, precision: str, report: Report) -> ReadyModel:
         """Return a model that drafts for `target`, checked to share its tokens. Raises ModelError."""
         key = (name, precision)
         ready = self._drafters.pop(key, None)
-        if ready is None:
-            ready = self._load(name, precision, DRAFTER_WIDTHS, report)
-            check_pair(target.loaded, ready.loaded)
         while len(self._drafters) >= MAX_DRAFTERS:
             del self._drafters[next(iter(self._drafters))]
+        if ready is None:
+            _tidy(target.lm)
+            ready = self._load(name, precision, DRAFTER_WIDTHS, report)
+            check_pair(target.loaded, ready.loaded)
         self._drafters[key] = ready  # most recently used last
         return ready
 
@@ -62,11 +67,9 @@ class ModelStore:
         loaded = registry.load(name, precision, report)
         report("loading", f"Preparing {loaded.name} for decoding", None)
         try:
-            lm = wrap(loaded.model, loaded.precision, num_usable(loaded), loaded.context_limit)
+            lm = wrap(loaded.model, loaded.precision, num_usable(loaded), loaded.context_limit, consume=True)
         except ValueError as error:
             raise ModelError(str(error), "Choose another precision or another model.") from error
-        if isinstance(lm, LeanLM):
-            release(loaded.model)
         self._warm_up(lm, num_widths, report)
         return ReadyModel((name, precision), loaded, lm, Decoder(loaded.tokenizer))
 
@@ -94,3 +97,10 @@ class ModelStore:
 
         choose_threads(step)
         lm.reset()
+
+
+def _tidy(lm: CachedLM) -> None:
+    """Give memory of dropped models back before it is asked for again."""
+    gc.collect()
+    if lm.device.type == "cuda":
+        torch.cuda.empty_cache()

@@ -1,5 +1,7 @@
 """A person's prompt as the target's token ids: chat template or plain text, exactly one start token."""
 
+from jinja2 import TemplateError
+
 from playground.config import RunSettings
 from playground.registry.loading import LoadedModel
 
@@ -18,7 +20,10 @@ def encode(target: LoadedModel, settings: RunSettings) -> tuple[str, list[int]]:
         messages = [{"role": "user", "content": settings.prompt}]
         if settings.system_prompt.strip():
             messages.insert(0, {"role": "system", "content": settings.system_prompt})
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        try:
+            text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except TemplateError as error:
+            raise ValueError(f"The chat template of {target.name} refuses this prompt: {error}.") from error
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     else:
         text = settings.prompt

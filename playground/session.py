@@ -19,7 +19,7 @@ from playground.turns import Turns
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
-STOP_WAIT_S = 5.0
+OUT_OF_MEMORY = Failed("There is not enough memory for this run.", "Choose a smaller model or a lower precision.")
 WAIT_S = 0.2  # how often a waiting run says so
 HINT_UNEXPECTED = "The page is ready for another run. If it happens again, the server's log has the details."
 
@@ -35,6 +35,7 @@ class Playground:
         self._turns = Turns()
         # One thread does all the model work for good: a new thread starts with empty kernel caches and a
         # thread team of its own, and decodes about a fifth slower.
+        self._closing = threading.Event()
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._store = None  # models.ModelStore, made by the first thread that needs torch
         self._baseline = None
@@ -50,6 +51,8 @@ class Playground:
 
     def _load_default(self) -> None:
         def report(stage: str, message: str, fraction: float | None) -> None:
+            if self._closing.is_set():
+                raise RunStopped
             self._loading = Progress(stage, message, fraction)
 
         ticket = self._turns.join()
@@ -60,9 +63,17 @@ class Playground:
             arguments = (DEFAULT_TARGET, DEFAULTS["target_precision"], report)
             self._engine.submit(lambda: self._models().target(*arguments)).result()
 
-        failures = [event for event in _collect(lambda emit: _guarded(load, emit)) if isinstance(event, Failed)]
+        try:
+            events = _collect(lambda emit: _guarded(load, emit))
+        except RunStopped:
+            return
+        failures = [event for event in events if isinstance(event, Failed)]
         self._loading = failures[0] if failures else None
         ticket.leave()
+
+    def close(self) -> None:
+        """End what is going on at its next event, so that the process can end."""
+        self._closing.set()
 
     def run(self, settings: RunSettings, emit: Emit) -> None:
         """Do one run, pushing its events to `emit`; errors arrive as a Failed event.
@@ -99,8 +110,7 @@ class Playground:
                 batch, done = _drain(events, wait_s)
                 yield batch
         finally:
-            stop.set()
-            worker.join(STOP_WAIT_S)
+            stop.set()  # the worker ends at its next event; waiting for it here would hold up the server
 
     def _models(self):
         if self._store is None:
@@ -127,7 +137,7 @@ class Playground:
         gone = threading.Event()
 
         def checked(event: Event) -> None:
-            if gone.is_set():
+            if gone.is_set() or self._closing.is_set():
                 raise RunStopped
             emit(event)
 
@@ -166,7 +176,10 @@ class Playground:
         _emit_all(self._baseline.measure(*plain), emit)
         run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
         end = _emit_all(run, emit)
-        _emit_all(self._baseline.confirm(*plain), emit)
+        try:
+            _emit_all(self._baseline.confirm(*plain, end.token_ids), emit)
+        except (ValueError, RuntimeError, MemoryError):  # the run itself is whole: it keeps its first baseline
+            log.exception("Plain decoding could not be measured again")
         emit(end)
 
     def options(self):
@@ -207,9 +220,12 @@ def _guarded(work: Callable[[Emit], None], emit: Emit) -> None:
     except ValueError as error:
         emit(Failed(str(error)))
     except MemoryError:
-        emit(Failed("There is not enough memory for this run.", "Choose a smaller model or a lower precision."))
+        emit(OUT_OF_MEMORY)
     except Exception as error:  # the last line of defence: a person gets a sentence, the log the traceback
         log.exception("A run failed")
+        if "memory" in str(error) and "alloc" in str(error):  # torch says it in its own ways
+            emit(OUT_OF_MEMORY)
+            return
         emit(Failed(f"The run broke off with an unexpected error ({type(error).__name__}).", HINT_UNEXPECTED))
 
 

@@ -257,6 +257,33 @@ def test_packed_precisions_need_the_lean_decoder():
         wrap(family("gpt2"), "int4", 96, 512)
 
 
+def test_a_cache_that_cannot_grow_stays_as_it_was(monkeypatch):
+    model = tiny_llama(max_position_embeddings=2048)
+    lm = lean(model, limit=2048)
+    list(lm.prefill(IDS[:500]))
+    zeros, calls = torch.zeros, []
+
+    def full_memory(*shape, **options):
+        calls.append(shape)
+        if len(calls) == 2:  # the second layer's buffer
+            raise MemoryError
+        return zeros(*shape, **options)
+
+    monkeypatch.setattr(torch, "zeros", full_memory)
+    with pytest.raises(MemoryError):
+        lm.extend(IDS[500:520])
+    monkeypatch.undo()
+    assert_close(lm.extend(IDS[500:520]), reference(model, IDS[:520])[500:])
+
+
+def test_timing_may_take_over_rows_that_decoding_made_but_other_runs_do_not():
+    lm = lean(tiny_llama())
+    list(lm.prefill(IDS[:10]))
+    lm.extend(IDS[10:12])
+    assert next(lm.prefill(IDS[:12], keep_any=True)) == 12
+    assert next(lm.prefill(IDS[:12])) == 0
+
+
 def test_releasing_frees_the_packed_weights_and_keeps_the_decoder_right():
     model = tiny_llama()
     lm, expected = lean(model), reference(model, IDS[:9])

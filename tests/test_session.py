@@ -3,6 +3,7 @@
 import json
 import pickle
 import threading
+import time
 
 import pytest
 from tiny_checkpoints import save_gpt2, save_llama, tiny_tokenizer
@@ -103,6 +104,8 @@ def test_the_chat_template_adds_exactly_one_start_token_and_can_be_off(playgroun
 FAILURES = [
     ({"target": "no/such-model"}, "no/such-model is not on this machine"),
     ({"target": "/no/such/folder"}, "folder"),
+    ({"target": "x/" * 300}, "neither a folder"),
+    ({"target": "~nobody-here/x"}, "neither a folder"),
     ({"proposer": "draft"}, "No draft model"),
     ({"proposer": "draft", "draft": "other"}, "does not fit the target. Token 0 is"),
     ({"prompt": "word " * 400}, "takes at most 256"),
@@ -143,6 +146,9 @@ def test_closing_a_stream_stops_the_run_and_frees_the_models(playground, setting
             if only(batch, Verified):
                 break
         stream.close()
+    deadline = time.monotonic() + 10
+    while (len(playground._turns) or threading.active_count() > before) and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert threading.active_count() == before
     assert len(playground._turns) == 0
     assert isinstance([e for batch in playground.stream(settings(proposer="none")) for e in batch][-1], Finished)
@@ -187,6 +193,8 @@ def test_the_run_command_writes_the_record(folders, tmp_path, capsys):
 def test_commands_that_cannot_run_say_why_and_exit_with_an_error(folders, capsys):
     assert main(["run", "--prompt", "x", "--gamma", "1000"]) == 2
     assert "from 0 to 16" in capsys.readouterr().err
+    assert main(["run", "--prompt", "x", "--json", "/no/such/folder/out.json"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
     assert main(["run", "--prompt", "x", "--target", "/no/such/folder"]) == 1
     assert "folder" in capsys.readouterr().err
 

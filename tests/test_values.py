@@ -44,6 +44,7 @@ def test_an_empty_prompt_is_refused_in_words(prompt):
 
 def test_unknown_choices_long_stop_lists_and_crossed_sizes_are_refused():
     wrong = [{"proposer": "magic"}, {"target_precision": "int3"}, {"stop_strings": ("a",) * 9}, {"stop_strings": ("",)}]
+    wrong += [{"target": 5}, {"system_prompt": 5}, {"stop_strings": 5}, {"stop_strings": "ab"}]
     for settings in [*wrong, {"ngram_min": 4, "ngram_max": 2}]:
         with pytest.raises(ValueError):
             RunSettings(prompt="x", **settings)

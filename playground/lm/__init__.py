@@ -20,7 +20,7 @@ from playground.lm.weights import LeanWeights, release, unsupported_reason
 __all__ = ["CachedLM", "LeanLM", "LeanWeights", "TransformersLM", "release", "unsupported_reason", "wrap"]
 
 
-def wrap(model: Any, precision: str, num_tokens: int, context_limit: int) -> CachedLM:
+def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consume: bool = False) -> CachedLM:
     """Put a loaded transformers causal model behind `CachedLM`.
 
     Args:
@@ -28,13 +28,14 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int) -> Cac
         precision: one of config.PRECISIONS; int8 and int4 are packed here on a CPU.
         num_tokens: tokens the tokenizer knows; logits of padded rows beyond it are cut off.
         context_limit: longest context in tokens.
+        consume: free the weights of `model` as they are packed; it can then no longer run by itself.
 
     Raises:
         ValueError: packed precision asked for an architecture the lean decoder does not know.
     """
     reason = unsupported_reason(model)
     if reason is None:
-        return LeanLM(LeanWeights(model, precision), num_tokens, context_limit)
+        return LeanLM(LeanWeights(model, precision, consume), num_tokens, context_limit)
     if precision in ("int8", "int4") and not getattr(model, "is_quantized", False):
         raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
     return TransformersLM(model, num_tokens, context_limit)

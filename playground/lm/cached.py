@@ -90,38 +90,38 @@ class CachedLM(ABC):
         self.rollback(start + len(indices))
         self.ids[start:] = path
 
-    def prefill(self, ids: Sequence[int]) -> Iterator[int]:
+    def prefill(self, ids: Sequence[int], keep_any: bool = False) -> Iterator[int]:
         """Bring the cache to exactly `ids`, chunk by chunk, yielding the tokens done so far.
 
         The longest common start that an earlier prefill made in the same chunks is kept, so the
-        same context always gives the same keys and values, whatever ran before.
+        same context always gives the same keys and values, whatever ran before. `keep_any` also keeps
+        what other passes made: right where only time is measured.
         """
-        self.rollback(self._reusable(ids))
-        self._prefilled = self.length
+        self.rollback(self._common(ids, self.length) if keep_any else self._reusable(ids))
+        self._prefilled = min(self._prefilled, self.length) if keep_any else self.length
         yield self.length
         while self.length < len(ids):
             chunk = ids[self.length : self.length + PREFILL_CHUNK]
             self.extend(chunk, logits=False)
-            self._prefilled = self.length
+            if not keep_any:
+                self._prefilled = self.length
             yield self.length
 
     def _reusable(self, ids: Sequence[int]) -> int:
-        common = 0
-        limit = min(self._prefilled, len(ids))
-        while common < limit and self.ids[common] == ids[common]:
-            common += 1
+        common = self._common(ids, self._prefilled)
         if common == len(ids):
             return common
         return common - common % PREFILL_CHUNK  # only whole chunks: the rest would be cut differently
 
+    def _common(self, ids: Sequence[int], limit: int) -> int:
+        limit, common = min(limit, len(ids)), 0
+        while common < limit and self.ids[common] == ids[common]:
+            common += 1
+        return common
+
     def reset(self) -> None:
         """Forget everything."""
         self.rollback(0)
-
-    @property
-    def reused(self) -> int:
-        """Tokens at the start of the cache that a prefill may take over."""
-        return self._prefilled
 
     @abstractmethod
     def _forward(self, ids: list[int], parents: list[int] | None, logits: bool) -> torch.Tensor:

@@ -42,8 +42,7 @@ class BufferLayer(CacheLayerMixin):
         if end > capacity:
             while capacity < end:
                 capacity *= 2
-            self.keys = self._grown(self.keys, capacity)
-            self.values = self._grown(self.values, capacity)
+            self.keys, self.values = self._grown(self.keys, capacity), self._grown(self.values, capacity)
         self.keys[:, :, self.used : end] = key_states
         self.values[:, :, self.used : end] = value_states
         self.used = end

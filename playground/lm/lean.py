@@ -92,13 +92,13 @@ class LeanLM(CachedLM):
             return
         weights, old, used = self.weights, self._kv, self._capacity
         shape = (capacity, 2 * weights.num_kv, weights.head_dim)  # keys, then values
-        self._kv = []
+        grown = []  # all or nothing: without memory for it the old buffers stay in use
         for index in range(self.num_layers):
             buffer = torch.zeros(shape, dtype=self._cache_dtype, device=self.device)
             if old:
                 buffer[:used] = old[index]
-                old[index] = None
-            self._kv.append(buffer)
+            grown.append(buffer)
+        self._kv = grown
         self._capacity = capacity
         self._masks.clear()
         positions = torch.arange(capacity, device=self.device)[None]

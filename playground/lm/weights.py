@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from playground.config import WIDE_COPY_MAX_PARAMS
 from playground.lm.linear import Linear, Switches, make_linear
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -17,7 +18,7 @@ STATIC_ROPE = ("default", "linear", "llama3", "yarn")  # the angles do not depen
 class LayerWeights:
     """One transformer block."""
 
-    def __init__(self, block: Any, precision: str, switches: Switches):
+    def __init__(self, block: Any, precision: str, switches: Switches | None):
         attention, mlp = block.self_attn, block.mlp
         self.qkv = _fuse((attention.q_proj, attention.k_proj, attention.v_proj), precision, switches)
         self.out = _fuse((attention.o_proj,), precision, switches)
@@ -32,16 +33,24 @@ class LayerWeights:
 class LeanWeights:
     """A whole model: embedding, blocks, final norm, output head, and the numbers a pass needs."""
 
-    def __init__(self, model: Any, precision: str):
+    def __init__(self, model: Any, precision: str, consume: bool = False):
+        """Fuse and pack. `consume` frees each block of `model` once it is packed, so memory peaks lower."""
         config = model.config
         self.precision = precision
         self.embedding = model.get_input_embeddings().weight.detach()
-        switches = Switches()
-        self.layers = [LayerWeights(block, precision, switches) for block in model.model.layers]
+        small = sum(parameter.numel() for parameter in model.parameters()) <= WIDE_COPY_MAX_PARAMS
+        switches = Switches() if small else None
+        self.layers = []
+        for block in model.model.layers:
+            self.layers.append(LayerWeights(block, precision, switches))
+            if consume:
+                _free(block, kept=())
         self.final_norm = model.model.norm.weight.detach()
         # The output head stays at 8 bits in int4: rounding it to 4 costs most of the agreement.
         head_precision = "int8" if precision == "int4" else precision
         self.head: Linear = make_linear(model.get_output_embeddings().weight, None, head_precision, switches)
+        if consume:
+            release(model)
         self.rotary = model.model.rotary_emb
         self.eps = config.rms_norm_eps
         self.vocab_size = config.vocab_size
@@ -61,7 +70,7 @@ class LeanWeights:
         return self.embedding.device
 
 
-def _fuse(modules: tuple[Any, ...], precision: str, switches: Switches) -> Linear:
+def _fuse(modules: tuple[Any, ...], precision: str, switches: Switches | None) -> Linear:
     weight = torch.cat([module.weight.detach() for module in modules])
     biases = [module.bias for module in modules]
     bias = None if biases[0] is None else torch.cat([b.detach() for b in biases])
@@ -89,7 +98,10 @@ def unsupported_reason(model: Any) -> str | None:
 
 def release(model: Any) -> None:
     """Free the weights of `model` that were packed; its embedding, config and class stay usable."""
-    kept = model.get_input_embeddings().weight
-    for parameter in model.parameters():
-        if parameter is not kept:
+    _free(model, kept=(model.get_input_embeddings().weight,))
+
+
+def _free(module: Any, kept: tuple[torch.Tensor, ...]) -> None:
+    for parameter in module.parameters():
+        if not any(parameter is item for item in kept):
             parameter.data = parameter.data.new_empty(0)

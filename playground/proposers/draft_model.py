@@ -37,7 +37,16 @@ class DraftModelProposer(Proposer):
         self._agreed = 0
 
     def prefill(self, context: list[int]) -> Iterator[int]:
-        """Take in all but the last token of the prompt."""
+        """Take in all but the last token of the prompt.
+
+        Raises:
+            ValueError: the prompt is longer than this model's context.
+        """
+        if len(context) > self.lm.context_limit:
+            raise ValueError(
+                f"The prompt has {len(context)} tokens; the draft model takes at most {self.lm.context_limit}. "
+                "Shorten it, or choose another proposer."
+            )
         yield from self.lm.prefill(context[:-1])
         self._agreed = self.lm.length
 

@@ -71,9 +71,12 @@ def _locate(name: str, entry: ModelEntry | None, progress: Progress) -> Path:
         return hub.fetch(entry.repo, progress)
     if not name:
         raise ModelError("No model was chosen.", "Choose one from the list, or type a folder or a Hub id.")
-    path = Path(name).expanduser()
-    if path.exists():
-        return path
+    try:
+        path = Path(name).expanduser()
+        if path.exists():
+            return path
+    except (OSError, RuntimeError, ValueError):  # too long, an unknown user, a zero byte: no folder of this machine
+        pass
     if HUB_ID.fullmatch(name) and not name.endswith(".gguf"):
         return hub.fetch(name, progress)
     raise ModelError(
@@ -119,7 +122,7 @@ def _pair_bytes(entry: ModelEntry) -> int:
 
 
 def _option(entry: ModelEntry) -> Option:
-    sizes = [memory_bytes(entry.num_params, precision, entry.num_kept) / 1e9 for precision in MEMORY_SHOWN]
+    sizes = [memory_bytes(entry.num_params, precision, entry.num_kept, "cpu") / 1e9 for precision in MEMORY_SHOWN]
     memory = " · ".join(f"{precision} {size:.1f} GB" for precision, size in zip(MEMORY_SHOWN, sizes, strict=True))
     detail = f"{_count(entry.num_params)} parameters · licence {entry.licence} · {memory}"
     reason = _unavailable(entry)

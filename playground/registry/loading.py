@@ -85,7 +85,7 @@ def load_checkpoint(
         precision=precision,
         device=device,
         num_params=num_params,
-        memory_bytes=memory_bytes(num_params, precision, num_kept)
+        memory_bytes=memory_bytes(num_params, precision, num_kept, device)
         if packed_later
         else model.get_memory_footprint(return_buffers=False),
         end_ids=end_ids(model, tokenizer),

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from functools import cache
 
-from playground.config import PRECISIONS
+from playground.config import PRECISIONS, WIDE_COPY_MAX_PARAMS
 from playground.registry.errors import ModelError
 from playground.registry.manifest import Option
 
@@ -29,17 +29,19 @@ UNPACKS = "Unpacks its weights in every step: saves memory on a CPU, not time."
 CPU_REMARKS = {"float16": "Often slower than bfloat16 on a CPU.", "nf4": UNPACKS, "fp4": UNPACKS}
 
 
-def memory_bytes(num_params: int, precision: str, num_kept: int = 0) -> int:
+def memory_bytes(num_params: int, precision: str, num_kept: int = 0, device: str = "") -> int:
     """Return the bytes that weights need at a precision.
 
     Args:
         num_params: all weights, shared ones counted once.
         precision: one of config.PRECISIONS.
         num_kept: how many of them stay at 16 bit when the rest is quantized (embeddings).
+        device: "cpu" counts the 16-bit copy that int8 and int4 keep there in small models.
     """
     if precision in UNQUANTIZED:
         return round(num_params * BITS[precision] / 8)
-    return round((num_params - num_kept) * BITS[precision] / 8) + num_kept * 2
+    copy = device == "cpu" and precision in ("int8", "int4") and num_params <= WIDE_COPY_MAX_PARAMS
+    return round((num_params - num_kept) * BITS[precision] / 8) + num_kept * 2 + copy * num_params * 2
 
 
 def precision_options(device: str) -> list[Option]:

@@ -92,4 +92,6 @@ def test_memory_counts_bits_scales_and_what_stays_at_16_bit():
     assert precision.memory_bytes(1000, "bfloat16", num_kept=500) == 2000
     assert precision.memory_bytes(1000, "int8", num_kept=200) == 800 + 400
     assert precision.memory_bytes(1024, "int4") == 1024 // 2 + 1024 // 32 * 4
+    assert precision.memory_bytes(1000, "int8", device="cpu") == 1000 + 2000
+    assert precision.memory_bytes(10**9, "int8", device="cpu") == 10**9
     assert precision.memory_bytes(1024, "nf4") == 1024 // 2 + 1024 // 64 * 4
