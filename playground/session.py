@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from time import monotonic
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
 from playground.events import Event, Failed, Finished, Progress, Started
@@ -236,13 +237,15 @@ def _collect(work: Callable[[Emit], None]) -> list[Event]:
 
 
 def _drain(events: queue.SimpleQueue, wait_s: float) -> tuple[list[Event], bool]:
-    """Wait for the next event, then gather what arrives within `wait_s`. Returns (batch, done)."""
+    """Gather what arrives within `wait_s`, so that batches have a pace of their own. Returns (batch, done)."""
     batch: list[Event] = []
-    try:
-        item = events.get(timeout=wait_s)
-        while item is not None:
-            batch.append(item)
-            item = events.get_nowait()
-    except queue.Empty:
-        return batch, False
-    return batch, True
+    end = monotonic() + wait_s
+    while (left := end - monotonic()) > 0:
+        try:
+            item = events.get(timeout=left)
+        except queue.Empty:
+            break
+        if item is None:
+            return batch, True
+        batch.append(item)
+    return batch, False

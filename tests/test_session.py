@@ -154,6 +154,12 @@ def test_closing_a_stream_stops_the_run_and_frees_the_models(playground, setting
     assert isinstance([e for batch in playground.stream(settings(proposer="none")) for e in batch][-1], Finished)
 
 
+def test_a_stream_hands_out_events_at_its_own_pace_not_one_by_one(playground, settings):
+    batches = list(playground.stream(settings(proposer="none", max_new_tokens=60), wait_s=0.5))
+    assert sum(len(batch) for batch in batches) > 120
+    assert max(len(batch) for batch in batches) > 20
+
+
 def test_two_streams_take_turns_and_do_not_mix(playground, settings):
     alone = {seed: report_of(events_of(playground, settings(seed=seed, temperature=1.0))) for seed in (7, 99)}
     found = {}
