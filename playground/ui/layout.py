@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from playground.ui import generate
+from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
 from playground.ui.runs import Runs
 from playground.ui.text import TITLE
@@ -53,6 +55,7 @@ def launch_options() -> dict:
         "run_history": False,
         "ssr_mode": False,
         "show_error": True,
+        "app_kwargs": {"middleware": [Middleware(EarlyScript, code=(STATIC / "quiet_frames.js").read_text("utf-8"))]},
     }
 
 
