@@ -66,11 +66,12 @@ class Playground:
 
         try:
             events = _collect(lambda emit: _guarded(load, emit))
+            failures = [event for event in events if isinstance(event, Failed)]
+            self._loading = failures[0] if failures else None
         except RunStopped:
             return
-        failures = [event for event in events if isinstance(event, Failed)]
-        self._loading = failures[0] if failures else None
-        ticket.leave()
+        finally:
+            ticket.leave()
 
     def close(self) -> None:
         """End what is going on at its next event, so that the process can end."""
