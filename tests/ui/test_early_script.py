@@ -1,6 +1,7 @@
 """The early script stands before gradio's scripts in the page, and nothing else is touched."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from playground.ui.early_script import EarlyScript
 
@@ -17,7 +18,9 @@ def served(path, body, method="GET"):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(EarlyScript(app, "early()")({"type": "http", "method": method, "path": path}, None, send))
+    request = EarlyScript(app, "early()")({"type": "http", "method": method, "path": path}, None, send)
+    with ThreadPoolExecutor(1) as pool:  # playwright leaves an event loop running in the main thread
+        pool.submit(asyncio.run, request).result()
     return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
 
