@@ -6,13 +6,12 @@ turns exceptions into sentences for people. Knows no gradio.
 """
 
 import logging
-import queue
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
-from time import monotonic
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
 from playground.events import Event, Failed, Finished, Progress, Started
@@ -89,12 +88,12 @@ class Playground:
 
         Closing the generator stops the run.
         """
-        stop, events = threading.Event(), queue.SimpleQueue()
+        stop, over, events = threading.Event(), threading.Event(), deque()
 
         def emit(event: Event) -> None:
             if stop.is_set():
                 raise RunStopped
-            events.put(event)
+            events.append(event)
 
         def work() -> None:
             try:
@@ -102,15 +101,15 @@ class Playground:
             except RunStopped:
                 pass
             finally:
-                events.put(None)
+                over.set()
 
         worker = threading.Thread(target=work, name="run", daemon=True)
         worker.start()
         try:
-            done = False
-            while not done:
-                batch, done = _drain(events, wait_s)
-                yield batch
+            last = False
+            while not last:
+                last = over.wait(wait_s)  # not woken by each event: that would interrupt the engine
+                yield [events.popleft() for _ in range(len(events))]
         finally:
             stop.set()  # the worker ends at its next event; waiting for it here would hold up the server
 
@@ -235,18 +234,3 @@ def _collect(work: Callable[[Emit], None]) -> list[Event]:
     events: list[Event] = []
     work(events.append)
     return events
-
-
-def _drain(events: queue.SimpleQueue, wait_s: float) -> tuple[list[Event], bool]:
-    """Gather what arrives within `wait_s`, so that batches have a pace of their own. Returns (batch, done)."""
-    batch: list[Event] = []
-    end = monotonic() + wait_s
-    while (left := end - monotonic()) > 0:
-        try:
-            item = events.get(timeout=left)
-        except queue.Empty:
-            break
-        if item is None:
-            return batch, True
-        batch.append(item)
-    return batch, False

@@ -7,6 +7,7 @@ speed is promised: what a format gains is measured by a run. Knows nothing of mo
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 from playground.config import PRECISIONS, WIDE_COPY_MAX_PARAMS
@@ -96,12 +97,22 @@ def unavailable(precision: str, device: str) -> str:
     if precision == "int4" and device != "cpu":
         return "its packed kernel is for CPUs only; nf4 is the 4-bit format of GPUs."
     try:
-        _probe(precision, device)
+        _in_passing_thread(_probe, precision, device)
     except ImportError:
         return "the bitsandbytes package is not installed."
     except Exception as error:  # whatever a kernel raises where it is missing
         return f"its kernel fails here ({(str(error).strip().splitlines() or ['no reason given'])[0][:120]})."
     return ""
+
+
+def _in_passing_thread(function: Callable, *arguments) -> None:
+    """Run a function in a thread that ends with it, so that its OpenMP workers end too.
+
+    libgomp counts the workers of every live thread; more of them than cores and all of them stop
+    spinning at barriers, which makes the engine's passes a third slower for the rest of the process.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(function, *arguments).result()
 
 
 def _probe(precision: str, device: str) -> None:

@@ -36,9 +36,8 @@ NAME = "Generate"
 STOP_WAIT_S = 5.0  # a cancelled run leaves its log well within this
 LOADING_POLL_S = 0.25
 MAX_RUNS = 16  # streams at once, all but one waiting for their turn in the session
-BATCH_S = 1 / 5  # each batch costs browser and server some ms, which the engine beside them could use
+BATCH_S = 0.3  # each batch costs a browser some 20 ms, which the engine on the same cores could use
 PAUSE_S_PER_CHARACTER = 5e-7  # a browser handles a long log more slowly: half a second apart at a million
-QUIET = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
 
 
@@ -76,6 +75,10 @@ class GenerateTab:
                 self.controls = Controls(preset_settings(preset(DEFAULT_PRESET)))
             with gr.Column(elem_id="view-column"):
                 self.view = spec_view(elem_id="view")
+        # gradio renews, with each message of a run, the progress state of every component that ever showed some,
+        # copying all their properties, the whole log included. Nothing in the browser stands for a gr.State.
+        self.unseen = {"show_progress": "hidden", "show_progress_on": gr.State()}
+        self.quiet = self.unseen | {"queue": False, "api_visibility": "private"}
         self._wire_run()
         self._wire_choices()
 
@@ -103,7 +106,7 @@ class GenerateTab:
     def _wire_run(self) -> None:
         inputs = {"prompt": self.prompt} | self.controls.inputs
         buttons = [self.go, self.stop]
-        begin = gr.on([self.go.click, self.prompt.submit], _busy, None, buttons, **QUIET)
+        begin = gr.on([self.go.click, self.prompt.submit], _busy, None, buttons, **self.quiet)
         run = begin.then(
             self._generate(),
             [inputs[name] for name in SETTING_NAMES],
@@ -113,13 +116,13 @@ class GenerateTab:
             preprocess=False,
             concurrency_id="model",
             concurrency_limit=MAX_RUNS,
-            show_progress="hidden",
+            **self.unseen,
         )
         halt = "() => window.dispatchEvent(new CustomEvent('spec-idle'))"
         for over in (run.then, run.failure):  # after an error the page follows `failure` only
-            over(_idle, None, buttons, **QUIET).then(None, js=halt, **QUIET)
+            over(_idle, None, buttons, **self.quiet).then(None, js=halt, **self.quiet)
         self.stop.click(None, cancels=[run])  # first: listeners of one click run in order
-        self.stop.click(self._stopped, None, self.view, **QUIET)
+        self.stop.click(self._stopped, None, self.view, **self.quiet)
         self.page.unload(self._forget)
 
     def _generate(self):
@@ -166,18 +169,18 @@ class GenerateTab:
     def _wire_choices(self) -> None:
         controls = self.controls
         inputs = controls.inputs
-        inputs["proposer"].change(controls.show_proposer, inputs["proposer"], controls.proposer_outputs, **QUIET)
+        inputs["proposer"].change(controls.show_proposer, inputs["proposer"], controls.proposer_outputs, **self.quiet)
         described = [inputs["draft"], controls.target_note]
-        inputs["target"].change(self._describe_target, inputs["target"], described, **QUIET)
+        inputs["target"].change(self._describe_target, inputs["target"], described, **self.quiet)
         chosen = [self.prompt, self.expect, *(inputs[name] for name in PRESET_FIELDS)]
-        self.presets.input(_choose_preset, self.presets, chosen, **QUIET)
+        self.presets.input(_choose_preset, self.presets, chosen, **self.quiet)
         self.page.load(
             self._follow_loading,
             None,
             [self.ready, *controls.offer_outputs],
             concurrency_limit=None,
             api_visibility="private",
-            show_progress="hidden",
+            **self.unseen,
         )
 
     def _options(self) -> object:

@@ -42,7 +42,11 @@ def build(playground: Any) -> gr.Blocks:
             for tab in TABS:
                 with gr.Tab(tab.NAME, id=tab.NAME):
                     tab.build(context)
-    return page.queue(max_size=MAX_WAITING)
+    page.queue(max_size=MAX_WAITING)
+    # gradio looks for new events a thousand times a second, which takes 5 % of a core and the interpreter's
+    # lock from the engine; what it does on Windows is enough.
+    page._queue.sleep_when_free, page._queue.progress_update_sleep_when_free = 0.05, 0.1
+    return page
 
 
 def launch_options() -> dict:

@@ -1,6 +1,7 @@
 """Which precisions a device offers, what "auto" picks, and what weights need."""
 
 import sys
+import threading
 
 import pytest
 import torch
@@ -95,3 +96,11 @@ def test_memory_counts_bits_scales_and_what_stays_at_16_bit():
     assert precision.memory_bytes(1000, "int8", device="cpu") == 1000 + 2000
     assert precision.memory_bytes(10**9, "int8", device="cpu") == 10**9
     assert precision.memory_bytes(1024, "nf4") == 1024 // 2 + 1024 // 64 * 4
+
+
+def test_a_format_is_tried_in_a_thread_that_ends_so_its_openmp_workers_end_too(monkeypatch):
+    threads = []
+    monkeypatch.setattr(precision, "_probe", lambda *_: threads.append(threading.current_thread()))
+    assert precision.unavailable("float32", "cpu") == ""
+    assert threads[0] is not threading.current_thread()
+    assert not threads[0].is_alive()
