@@ -36,7 +36,7 @@ NAME = "Generate"
 STOP_WAIT_S = 5.0  # a cancelled run leaves its log well within this
 LOADING_POLL_S = 0.25
 MAX_RUNS = 16  # streams at once, all but one waiting for their turn in the session
-BATCH_S = 0.3  # each batch costs a browser some 20 ms, which the engine on the same cores could use
+BATCH_S = 0.4  # each batch costs a browser some 20 ms, which the engine on the same cores could use
 PAUSE_S_PER_CHARACTER = 5e-7  # a browser handles a long log more slowly: half a second apart at a million
 PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
 
