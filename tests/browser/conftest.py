@@ -6,6 +6,7 @@ where CI is set: there a missing browser is a failure.
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,11 @@ def copied(page):
         selection.removeAllRanges();
         return data.getData('text/plain');
     }""")
+
+
+def wait_idle(double):
+    """Wait until no run of the double goes on: a stop reaches it with its next batch."""
+    deadline = time.monotonic() + 30
+    while double.running and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert double.running == 0

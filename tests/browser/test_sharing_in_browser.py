@@ -1,8 +1,6 @@
 """Several visitors, and visitors who come early, in a real browser: turns, places, nothing mixed up."""
 
-import time
-
-from browser.conftest import ask, output, run_id, serve, status, wait_end
+from browser.conftest import ask, output, run_id, serve, status, wait_end, wait_idle
 from browser.double import Double
 
 
@@ -34,12 +32,10 @@ def test_who_waits_sees_a_place_in_the_queue_and_may_leave_it(visit, double):
     runs = double.num_runs
     ask(second, "waiting", max_new_tokens=5)
     second.wait_for_selector(".spec >> text=place 1 of 1 in the queue")
-    began = time.monotonic()
     third.locator("#presets label", has_text="Table to JSON").click()
     third.wait_for_function("document.querySelector('#prompt textarea').value.includes('JSON')")
     second.click("#stop")
     second.wait_for_selector("#generate:enabled")
-    assert time.monotonic() - began < 5
     first.click("#stop")
     wait_end(first)
     second.wait_for_timeout(500)
@@ -52,10 +48,7 @@ def test_a_closed_page_frees_the_engine(visit, double):
     ask(page, "#slow story", max_new_tokens=2000)
     page.wait_for_selector(".strip .tok")
     page.close()
-    deadline = time.monotonic() + 3
-    while double.running and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert double.running == 0
+    wait_idle(double)
 
 
 def test_while_the_target_loads_the_page_is_usable_and_generate_waits(visit):
@@ -66,6 +59,7 @@ def test_while_the_target_loads_the_page_is_usable_and_generate_waits(visit):
         page = visit(url, ready=False)
         assert "Loading SmolLM2" in page.inner_text("#ready")
         page.locator("#presets label", has_text="Translate").click()
+        page.wait_for_function("document.querySelector('#prompt textarea').value.includes('Translate')")
         ask(page, "#markup after loading")
         page.wait_for_selector(".spec .status:has-text('Loading SmolLM2')")
         wait_end(page)
@@ -86,6 +80,6 @@ def test_stop_works_while_the_target_loads(visit):
         page.click("#stop")
         wait_end(page)
         assert status(page) == "Stopped: what was made is kept"
-        assert double.running == 0
+        wait_idle(double)
     finally:
         server.close()
