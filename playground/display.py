@@ -8,7 +8,7 @@ import torch
 from playground.events import Candidate, Node, Position
 from playground.proposers import Proposal
 from playground.text import Decoder
-from playground.verify import Verdict
+from playground.verify import Judged, Verdict
 
 NUM_CANDIDATES = 5
 
@@ -38,37 +38,41 @@ class Display:
         self,
         logits: torch.Tensor,
         p_probs: torch.Tensor,
-        q_probs: torch.Tensor | None,
-        drafted: list[int],
-        num_judged: int,
+        draft: Proposal,
+        judged: list[Judged],
         final_kind: str,
         verdict: Verdict,
     ) -> tuple[Position, ...]:
         """One Position per judged token, and one more for the token after an all-accepted draft.
 
         Args:
-            logits: (n + 1, vocab) the target's, before temperature.
-            p_probs: (n + 1, vocab); q_probs: (n, vocab) or None for a deterministic draft.
-            drafted: the n tested ids.
+            logits: (n + 1 or more, vocab) the target's, before temperature.
+            p_probs: (n + 1, vocab).
+            draft: the n tokens fed to the target.
+            judged: those to show, all of a verdict or those before the run ended.
             final_kind: kind of the target's own token, "" when the run ended inside the draft.
         """
-        count = num_judged + (final_kind in ("bonus", "plain"))
-        top = logits[:count].topk(min(NUM_CANDIDATES, logits.shape[-1]), dim=-1)
-        target = p_probs[:count].gather(-1, top.indices)
-        rows = zip(top.indices.tolist(), target.tolist(), top.values.tolist(), strict=True)
-        draft = self._draft(q_probs, drafted, min(count, len(drafted)))
+        count = len(judged) + (final_kind in ("bonus", "plain"))
+        rows = _rows(draft, judged, count)
+        shown = logits[rows]  # (count, vocab)
+        top = shown.topk(min(NUM_CANDIDATES, shown.shape[-1]), dim=-1)
+        target = p_probs[rows].gather(-1, top.indices)
+        items = zip(top.indices.tolist(), target.tolist(), top.values.tolist(), strict=True)
+        drafted = self._draft(draft, judged)
         residual = self._tops(verdict.residual[None])[0] if final_kind == "residual" else ()
         positions = []
-        for index, (ids, probs, values) in enumerate(rows):
-            shown = tuple(Candidate(i, self.label(i), p, v) for i, p, v in zip(ids, probs, values, strict=True))
+        for index, (ids, probs, values) in enumerate(items):
+            likely = tuple(Candidate(i, self.label(i), p, v) for i, p, v in zip(ids, probs, values, strict=True))
             last = index == count - 1
-            positions.append(Position(shown, draft[index] if index < len(draft) else (), residual if last else ()))
+            positions.append(Position(likely, drafted[index] if index < len(drafted) else (), residual if last else ()))
         return tuple(positions)
 
-    def _draft(self, q_probs: torch.Tensor | None, drafted: list[int], count: int) -> list[tuple[Candidate, ...]]:
-        if q_probs is None:
-            return [(Candidate(i, self.label(i), 1.0),) for i in drafted[:count]]
-        return self._tops(q_probs[:count])
+    def _draft(self, draft: Proposal, judged: list[Judged]) -> list[tuple[Candidate, ...]]:
+        ids = [draft.ids[item.index] for item in judged]
+        if draft.probs is None:
+            return [(Candidate(i, self.label(i), 1.0),) for i in ids]
+        indices = slice(len(ids)) if draft.parents is None else [item.index for item in judged]
+        return self._tops(draft.probs[indices])
 
     def _tops(self, probs: torch.Tensor) -> list[tuple[Candidate, ...]]:
         """The likeliest tokens of each row, those of probability 0 left out."""
@@ -77,3 +81,11 @@ class Display:
             tuple(Candidate(i, self.label(i), p) for i, p in zip(ids, values, strict=True) if p > 0)
             for ids, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
+
+
+def _rows(draft: Proposal, judged: list[Judged], count: int) -> slice | list[int]:
+    """Rows of the target's pass that the judged tokens were held against, and that of a bonus token."""
+    if draft.parents is None:
+        return slice(count)  # a view: rows of a whole vocabulary are not copied
+    rows = [draft.parents[item.index] + 1 for item in judged]
+    return rows if count == len(rows) else [*rows, judged[-1].index + 1 if judged else 0]

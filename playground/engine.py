@@ -3,6 +3,7 @@
 `generate` yields events and nothing else; closing it stops the run between two passes. Plain
 decoding is the same loop with a proposer that proposes nothing. Invariant between rounds:
 `target.length == len(context) - 1`: the last committed token is fed together with the next draft.
+A draft may be a tree: one pass feeds all of it, and the cache keeps the winning path.
 Source: Leviathan et al. 2023, Algorithm 1. Knows no text but through `TextStream`, and no pages.
 """
 
@@ -18,7 +19,7 @@ from playground.lm import CachedLM
 from playground.proposers import Proposal, Proposer
 from playground.sampling import to_probs
 from playground.text import Decoder, TextStream
-from playground.verify import Verdict, verify_chain
+from playground.verify import Verdict, verify_chain, verify_tree
 
 
 def generate(
@@ -34,7 +35,8 @@ def generate(
 
     Args:
         target: the model whose distribution we want; its cache may hold anything.
-        proposer: guesses up to `config.gamma` tokens per round.
+        proposer: guesses up to `config.gamma` tokens per round (the depth, for a tree). With `taps`, the
+            prompt is read anew, so that it gets all hidden states.
         context_ids: the prompt, at least one token.
         config: gamma, budget, stop strings, sampling.
         end_ids: tokens that end the output (kept as its last token).
@@ -55,9 +57,13 @@ def generate(
             f"The prompt has {len(context_ids)} tokens; this model takes at most {target.context_limit}. Shorten it."
         )
     run = _Run(target, proposer, list(context_ids), config, end_ids, decoder)
-    yield from run.prefill(keep_cache)
-    while run.reason is None:
-        yield from run.round()
+    target.taps, target.hidden = proposer.taps, {}
+    try:
+        yield from run.prefill(keep_cache)
+        while run.reason is None:
+            yield from run.round()
+    finally:
+        target.taps, target.hidden = frozenset(), {}
     yield Finished(run.reason, run.text.text, tuple(run.context[len(context_ids) :]))
 
 
@@ -78,7 +84,7 @@ class _Run:
         """Bring the prompt, less its last token, into the caches of target and proposer."""
         prompt, spent, reused = self.context[:-1], 0.0, None
         self.proposer.reset()
-        for stage in (self.target.prefill(prompt, keep_cache), self.proposer.prefill(self.context)):
+        for stage in (self._read(prompt, keep_cache), self.proposer.prefill(self.context)):
             start = perf_counter()
             for done in stage:
                 reused = done if reused is None else reused
@@ -91,6 +97,17 @@ class _Run:
             spent += perf_counter() - start
         yield Prefilled(len(prompt), reused or 0, spent * 1000)
 
+    def _read(self, prompt: list[int], keep_cache: bool) -> Iterator[int]:
+        """The target's prefill; its hidden states go to a proposer that taps them, part by part."""
+        if not self.proposer.taps:
+            yield from self.target.prefill(prompt, keep_cache)
+            return
+        self.target.rollback(0)  # the hidden states of tokens already cached are gone
+        for done in self.target.prefill(prompt):
+            if done > 0:
+                self.proposer.observe_prefill(dict(self.target.hidden))
+            yield done
+
     def round(self) -> Iterator[Event]:
         """Propose, verify in one pass, commit."""
         self.num_rounds += 1
@@ -98,27 +115,27 @@ class _Run:
         start = perf_counter()
         proposal = self._propose()
         proposed = perf_counter()
-        drafted = proposal.ids
         nodes = self.display.nodes(proposal)
         shown = perf_counter()
-        yield Proposed(self.num_rounds, nodes, (proposed - start) * 1000)
+        num_scratch = len(proposal.scratch.ids) if proposal.scratch else 0
+        yield Proposed(self.num_rounds, nodes, (proposed - start) * 1000, num_scratch)
 
         resumed = perf_counter()
-        tested_ids = self._useful(drafted)
-        logits = self.target.extend([self.context[-1], *tested_ids])  # (tested + 1, vocab)
+        draft = self._useful(proposal)
+        logits = self.target.extend(*draft.layout(self.context[-1]))  # (1 + drafted + scratch, vocab)
         _synchronize(self.target.device)
         verified = perf_counter()
-        p_probs = to_probs(logits, self.config.sampling)
-        q_probs = None if proposal.probs is None else proposal.probs[: len(tested_ids)]
-        verdict = verify_chain(p_probs, tested_ids, q_probs, self.rng)
-        before = len(self.context)
-        committed, final_kind = self._commit(verdict, tested_ids, p_probs)
-        self.target.rollback(len(self.context) - 1)
-        self.proposer.observe(verdict)
-        num_judged = min(len(verdict.judged), len(committed)) if not final_kind else len(verdict.judged)
-        judged = verdict.judged[:num_judged]
-        positions = self.display.positions(logits, p_probs, q_probs, tested_ids, len(judged), final_kind, verdict)
-        tested = tuple(Tested(j.index, tested_ids[j.index], j.p, j.q, j.u, j.accepted, j.overlap) for j in judged)
+        num_rows, before = len(draft.ids) + 1, len(self.context)
+        p_probs = to_probs(logits[:num_rows], self.config.sampling)
+        verdict = self._verify(p_probs, draft)
+        rows = [0, *(index + 1 for index in verdict.path)]  # of the pass: the last token and the winning path
+        committed = self._commit(verdict, draft.ids, p_probs, rows)
+        self.target.keep(before - 1, rows[: len(committed)])
+        self._tell(verdict, rows, logits[num_rows:])
+        judged = verdict.until(len(committed))
+        final_kind = verdict.final_kind if len(committed) == len(rows) else ""
+        positions = self.display.positions(logits, p_probs, draft, judged, final_kind, verdict)
+        tested = tuple(Tested(j.index, draft.ids[j.index], j.p, j.q, j.u, j.accepted, j.overlap) for j in judged)
         other = (shown - proposed) + (perf_counter() - verified)
         yield Verified(
             round=self.num_rounds,
@@ -133,33 +150,55 @@ class _Run:
 
     def _propose(self) -> Proposal:
         """Ask for gamma tokens, or fewer where more could never be committed."""
-        room = self.target.context_limit - len(self.context)  # the pass feeds 1 + gamma tokens after length - 1
+        room = self.target.context_limit - len(self.context)  # the pass feeds 1 + room tokens after length - 1
         gamma = min(self.config.gamma, self.budget - 1, room)
         if gamma < 1:
             return Proposal([])
         proposal = self.proposer.propose(self.context, gamma, self.config.sampling, self.rng)
-        if len(proposal.ids) > gamma:
-            raise ValueError(f"{self.proposer.name} drafted {len(proposal.ids)} tokens; {gamma} were asked for.")
+        if proposal.depth > gamma:
+            raise ValueError(f"{self.proposer.name} drafted {proposal.depth} tokens; {gamma} were asked for.")
+        return proposal.fit(room)
+
+    def _useful(self, proposal: Proposal) -> Proposal:
+        """A chain up to its first end token: what follows could never be kept, so it is not fed.
+
+        A tree is fed whole; the commit stops at an end token, so that what follows it is not tested either.
+        """
+        if proposal.parents is None and proposal.scratch is None:
+            for index, token in enumerate(proposal.ids):
+                if token in self.end_ids:
+                    return proposal.first(index + 1)
         return proposal
 
-    def _useful(self, drafted: list[int]) -> list[int]:
-        """The draft up to its first end token: what follows could never be kept, so it is not tested."""
-        for index, token in enumerate(drafted):
-            if token in self.end_ids:
-                return drafted[: index + 1]
-        return drafted
+    def _verify(self, p_probs: torch.Tensor, draft: Proposal) -> Verdict:
+        if draft.parents is None:
+            return verify_chain(p_probs, draft.ids, draft.probs, self.rng)
+        return verify_tree(p_probs, draft.ids, draft.parents, draft.probs, self.rng)
 
-    def _commit(self, verdict: Verdict, drafted: list[int], p_probs: torch.Tensor) -> tuple[tuple[Committed, ...], str]:
-        """The one place that knows ends, stops and the budget. Returns what was committed and the last kind."""
+    def _commit(
+        self, verdict: Verdict, drafted: list[int], p_probs: torch.Tensor, rows: list[int]
+    ) -> tuple[Committed, ...]:
+        """The one place that knows ends, stops and the budget: the winning path and the final token, up to one.
+
+        Args:
+            rows: of `p_probs`, one per token that may be committed.
+        """
+        ids = [*(drafted[index] for index in verdict.path), verdict.final_id]
+        kinds = ["accepted"] * (len(ids) - 1) + [verdict.final_kind]
         committed: list[Committed] = []
-        for item in verdict.judged[: verdict.num_accepted]:
-            committed.append(self._append(drafted[item.index], "accepted", item.p))
+        for token, kind, probability in zip(ids, kinds, p_probs[rows, ids].tolist(), strict=True):
+            committed.append(self._append(token, kind, probability))
             if self.reason is not None:
-                return tuple(committed), ""
-        row = verdict.num_accepted
-        probability = float(p_probs[row, verdict.final_id])
-        committed.append(self._append(verdict.final_id, verdict.final_kind, probability))
-        return tuple(committed), verdict.final_kind
+                break
+        return tuple(committed)
+
+    def _tell(self, verdict: Verdict, rows: list[int], scratch_logits: torch.Tensor) -> None:
+        """Let the proposer learn from the round."""
+        hidden = {layer: states[rows] for layer, states in self.target.hidden.items()}
+        if len(scratch_logits):
+            self.proposer.observe(verdict, hidden, scratch_logits)
+        else:
+            self.proposer.observe(verdict, hidden)
 
     def _append(self, token: int, kind: str, probability: float) -> Committed:
         self.context.append(token)

@@ -79,16 +79,24 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The proposer's guess for one round (rounds count from 1). No nodes: it had none to make."""
+    """The proposer's guess for one round (rounds count from 1). No nodes: it had none to make.
+
+    A tree's nodes come parents first, siblings in the order in which they are tested.
+    """
 
     round: int
     nodes: tuple[Node, ...]
     draft_ms: float
+    num_scratch: int = 0  # extra tokens in the target's pass, never tested
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The verdict on one drafted token: accepted when u·q < p. `overlap` is Σ min(p, q) there."""
+    """The verdict on one drafted token: accepted when u·q < p. `overlap` is Σ min(p, q) there.
+
+    In a tree, `p` of a token tried after a sibling's refusal is that of the residual this refusal left,
+    and refused siblings stand before the accepted one. The accepted tokens are the winning path.
+    """
 
     node: int  # index into Proposed.nodes
     id: int
@@ -113,7 +121,8 @@ class Candidate:
 class Position:
     """The top of the distributions at one checked position, cut from full-vocabulary probabilities.
 
-    Position i follows the i-th tested token; `draft` and `residual` are empty where there is none.
+    Position i is where the i-th tested token stands (siblings share one); one more follows a draft that
+    was accepted to its end. `draft` and `residual` are empty where there is none.
     """
 
     target: tuple[Candidate, ...]
@@ -140,7 +149,8 @@ class Committed:
 class Verified:
     """The end of a round: what the one target pass said and what became part of the output.
 
-    len(tested) <= len(nodes): drafted tokens after the first rejection or past an end are untested.
+    len(tested) <= len(nodes): drafted tokens after the first rejection or past an end are untested, and
+    in a tree those on branches not taken.
     `final_kind` is the kind of the target's own token, or "" when the run ended inside the draft.
     """
 

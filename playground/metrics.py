@@ -3,6 +3,12 @@
 Raw counters are stored, every rate is computed from them on demand, so a definition lives in one
 place. Knows no torch: it runs on recorded events just as on live ones. A rate with nothing to
 divide by is None, never 0 or 1.
+
+`num_tested` counts positions: one per drafted token that was judged in a chain; in a tree one per depth
+at which any sibling was judged, accepted when one of them was. So alpha is the chance that a position
+is kept, whatever the width, which is what the closed forms take, with gamma the depth. `num_drafted`
+counts all nodes: drafting is paid for each. The overlaps of the siblings judged add up to one position's:
+their sum has the chance of acceptance there as its mean.
 """
 
 from dataclasses import dataclass, field
@@ -81,12 +87,11 @@ class RunMetrics:
         proposed = self._proposed
         if proposed is None or proposed.round != event.round:
             raise ValueError(f"Round {event.round} was verified before it was proposed.")
-        num_accepted = sum(test.accepted for test in event.tested)
         record = RoundRecord(
             round=event.round,
             num_drafted=len(proposed.nodes),
-            num_tested=len(event.tested),
-            num_accepted=num_accepted,
+            num_tested=self._count_positions(event),
+            num_accepted=sum(test.accepted for test in event.tested),
             num_committed=len(event.committed),
             final_kind=event.final_kind,
             draft_ms=proposed.draft_ms,
@@ -102,20 +107,21 @@ class RunMetrics:
         self.draft_ms += record.draft_ms
         self.verify_ms += record.verify_ms
         self.other_ms += record.other_ms
-        self._count_positions(proposed, event)
 
-    def _count_positions(self, proposed: Proposed, event: Verified) -> None:
-        depth: list[int] = []
-        for node in proposed.nodes:
-            depth.append(0 if node.parent < 0 else depth[node.parent] + 1)
+    def _count_positions(self, event: Verified) -> int:
+        """Count what was tested and accepted by depth; return the number of depths tested in this round."""
+        position = -1  # tests go down one path: a new depth begins with the first one and after each acceptance
+        deeper = True
         for test in event.tested:
-            position = depth[test.node]
-            while len(self.tested_by_position) <= position:
+            position += deeper
+            if position == len(self.tested_by_position):
                 self.tested_by_position.append(0)
                 self.accepted_by_position.append(0)
-            self.tested_by_position[position] += 1
+            self.tested_by_position[position] += deeper
             self.accepted_by_position[position] += test.accepted
             self.overlap_sum += test.overlap
+            deeper = test.accepted
+        return position + 1
 
     @property
     def num_rounds(self) -> int:
@@ -124,7 +130,7 @@ class RunMetrics:
 
     @property
     def alpha(self) -> float | None:
-        """Accepted / tested: the chance that a judged draft token is kept."""
+        """Accepted / tested: the chance that a judged position is kept."""
         return _ratio(self.num_accepted, self.num_tested)
 
     @property
@@ -171,7 +177,7 @@ class RunMetrics:
 
     @property
     def acceptance_by_position(self) -> list[float | None]:
-        """Accepted / tested at draft position 1, 2, …: each conditional on reaching it."""
+        """Accepted / tested at draft position (in a tree: depth) 1, 2, …: each conditional on reaching it."""
         return [
             _ratio(kept, seen) for kept, seen in zip(self.accepted_by_position, self.tested_by_position, strict=True)
         ]

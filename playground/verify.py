@@ -55,6 +55,13 @@ class Verdict:
         """Indices of the kept tokens in the proposal, in order: one path from the root of a tree."""
         return [item.index for item in self.judged if item.accepted]
 
+    def until(self, num_committed: int) -> list[Judged]:
+        """The tested tokens up to the last committed one, where the run ended inside the draft; else all."""
+        path = self.path
+        if num_committed > len(path):
+            return self.judged
+        return self.judged[: [item.index for item in self.judged].index(path[num_committed - 1]) + 1]
+
 
 def residual_of(p: torch.Tensor, q: torch.Tensor | None, token: int) -> torch.Tensor:
     """The normalised residual norm(max(0, p − q)), (vocab,); p itself where its mass is 0.

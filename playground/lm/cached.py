@@ -146,14 +146,14 @@ def tree_layout(parents: Sequence[int]) -> tuple[list[int], torch.Tensor]:
     Raises:
         ValueError: a parent that does not come before its child.
     """
-    count = len(parents)
-    visible = torch.zeros(count, count, dtype=torch.bool)
     depths: list[int] = []
+    seen: list[list[int]] = []  # by each token: its ancestors and itself
     for index, parent in enumerate(parents):
         if not -1 <= parent < index:
             raise ValueError(f"Token {index} of a tree has parent {parent}; parents come first.")
-        if parent >= 0:
-            visible[index] = visible[parent]
-        visible[index, index] = True
         depths.append(0 if parent < 0 else depths[parent] + 1)
+        seen.append([index] if parent < 0 else [*seen[parent], index])
+    visible = torch.zeros(len(depths), len(depths), dtype=torch.bool)
+    rows = [index for index, columns in enumerate(seen) for _ in columns]
+    visible[rows, [column for columns in seen for column in columns]] = True
     return depths, visible
