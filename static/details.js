@@ -11,7 +11,8 @@ function factRows(token) {
 function detailHead(token) {
   const head = make('div', 'detail-head');
   const chip = make('span', `tok ${token.kind}`, visible(token.text) || token.label);
-  const place = `${WORDS.round} ${token.round} · ${WORDS.position} ${token.position} · ${WORDS.token_id} ${token.id}`;
+  const more = token.numUntested ? ` · +${token.numUntested} ${KIND_NAMES.untested}` : '';
+  const place = `${WORDS.round} ${token.round} · ${WORDS.position} ${token.position} · ${WORDS.token_id} ${token.id}${more}`;
   return put(head, chip, make('b', '', KIND_NAMES[token.kind]), make('span', 'place', place));
 }
 

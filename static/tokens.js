@@ -1,5 +1,6 @@
 /* One round of the log as the tokens to show, in order: accepted, then the rejected one, then what was
-   never tested, then the target's own. `out` marks what belongs to the output. */
+   never tested, then the target's own. `out` marks what belongs to the output. Of a tree only what was
+   tested is shown, refused siblings before the accepted one; `numUntested` counts the rest. */
 function roundTokens(round) {
   const tests = new Map();
   round.tested.forEach(([node, p, q, u, accepted, overlap], index) => {
@@ -8,10 +9,15 @@ function roundTokens(round) {
   const kept = round.committed.filter((token) => token[1] === 'accepted');
   const own = round.committed.filter((token) => token[1] !== 'accepted');
   const shown = [];
+  const depths = [];
+  round.parents?.forEach((parent) => depths.push(parent < 0 ? 1 : depths[parent] + 1));
+  const order = round.parents ? [...tests.keys()] : [...round.drafted.keys()];
+  const tree = round.parents ? { numUntested: round.drafted.length - tests.size } : {};
   let numKept = 0;
-  round.drafted.forEach(([id, text, q], node) => {
+  order.forEach((node) => {
+    const [id, text, q] = round.drafted[node];
     const test = tests.get(node);
-    const place = { round: round.n, position: node + 1, id, q };
+    const place = { round: round.n, position: depths[node] || node + 1, id, q, ...tree };
     if (test && test.accepted && numKept < kept.length) {
       const [, kind, out, label] = kept[numKept++];
       shown.push({ ...place, ...test, kind, text: out, label: label || text, out: true });

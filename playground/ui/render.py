@@ -174,9 +174,14 @@ def _row(metrics: RunMetrics) -> list[float | None]:
 
 
 def _round(proposed: Proposed, verified: Verified) -> dict:
-    """Return one round as short arrays: drafted, tested, committed, tops per position."""
+    """Return one round as short arrays: drafted, tested, committed, tops per position.
+
+    A tree also has `parents`; the view then shows what was tested, along the winning path.
+    """
+    parents = [node.parent for node in proposed.nodes]
     return {
         "n": verified.round,
+        **({} if parents == list(range(-1, len(parents) - 1)) else {"parents": parents}),
         "drafted": [[node.id, node.text, short(node.q)] for node in proposed.nodes],
         "tested": [
             [test.node, short(test.p), short(test.q), short(test.u), int(test.accepted), short(test.overlap)]

@@ -8,7 +8,7 @@ import pytest
 from browser.double import script
 
 from playground.config import RunSettings
-from playground.events import Failed, Finished
+from playground.events import Committed, Failed, Finished, Node, Proposed, Tested, Verified
 from playground.metrics import RunMetrics
 from playground.ui.render import ROUND_COLUMNS, RunLog, figures
 
@@ -113,6 +113,23 @@ def test_each_round_has_one_row_of_every_column():
     rows = [line["row"] for line in lines_of(log.text) if line["e"] == "round"]
     assert all(len(row) == len(ROUND_COLUMNS) for row in rows)
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+
+
+def test_a_tree_is_written_with_its_parents_and_a_chain_without():
+    def round_line(parents):
+        nodes = tuple(Node(i, "x", parent, 1.0) for i, parent in enumerate(parents))
+        tested = (Tested(0, 0, 0.1, 1.0, 0.5, False, 0.1), Tested(1, 1, 0.9, 1.0, 0.5, True, 0.9))
+        committed = (Committed(1, "accepted", "x", "x", 0.8), Committed(5, "bonus", "y", "y", 0.8))
+        log = RunLog("a")
+        log.add([Proposed(1, nodes, 1.0), Verified(1, tested, committed, "bonus", (), 1.0, 1.0, 9)])
+        return next(line for line in lines_of(log.text) if line["e"] == "round")
+
+    tree, chain = round_line([-1, -1, 1]), round_line([-1, 0, 1])
+    assert tree["parents"] == [-1, -1, 1]
+    assert [test[0] for test in tree["tested"]] == [0, 1]
+    assert len(tree["drafted"]) == 3
+    assert tree["row"][1] == 1.0  # alpha: one depth tested, and kept
+    assert "parents" not in chain
 
 
 def test_the_log_stays_small_enough_to_send():
