@@ -17,6 +17,7 @@ from pathlib import Path
 from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettings
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
+from playground.training.command import add_train
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as in app.py: the same engine, the same manners
 
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_run(commands)
     _add_models(commands)
     _add_bench(commands)
+    add_train(commands)
     options = parser.parse_args(arguments)
     return options.act(options)
 

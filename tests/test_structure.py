@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LEVELS = {
     0: "config events",
     1: "theory sampling verify text presets turns",
-    2: "lm registry threads prompt choices",
+    2: "lm heads registry threads prompt choices",
     3: "proposers display",
     4: "engine metrics trace report baseline models run_setup",
     5: "session lab training",
