@@ -1,7 +1,7 @@
 """Headless commands on the same engine: run, models, bench.
 
     python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
-    python -m playground models --json
+    python -m playground models --measure
     python -m playground bench --quick --json bench.json
 
 Exit code 0: done; 1: the run failed (the sentence is on stderr); 2: the command line is wrong.
@@ -17,9 +17,11 @@ from pathlib import Path
 from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettings
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
+from playground.speeds import Speed, Step
 from playground.training.command import add_train
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as in app.py: the same engine, the same manners
+CLEAR_LINE = "\r\033[K"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,6 +61,8 @@ def _add_run(commands) -> None:
 def _add_models(commands) -> None:
     models = commands.add_parser("models", help="list what can be chosen here, and why the rest cannot")
     models.set_defaults(act=_models)
+    models.add_argument("--measure", action="store_true", help="time plain decoding in every precision first")
+    models.add_argument("--target", default=DEFAULTS["target"], help="the model whose tokens/s are shown or measured")
     models.add_argument("--json", action="store_true")
 
 
@@ -127,10 +131,10 @@ def _show(event: Event, quiet: bool) -> None:
         print(f"{event.message} {event.hint}".strip(), file=sys.stderr)
     elif isinstance(event, Progress) and sys.stderr.isatty():
         share = "" if event.fraction is None else f" {event.fraction:.0%}"
-        print(f"\r\033[K{event.message}{share}", end="", file=sys.stderr, flush=True)
+        print(f"{CLEAR_LINE}{event.message}{share}", end="", file=sys.stderr, flush=True)
     elif isinstance(event, Verified):
         if event.round == 1 and sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
         if not quiet:
             print("".join(token.text for token in event.committed), end="", flush=True)
 
@@ -178,24 +182,64 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _models(options: argparse.Namespace) -> int:
-    from playground.choices import options as choose
+    from playground.session import Playground
 
-    chosen = choose()
+    playground = Playground()
+    code = _measure(playground, options.target) if options.measure else 0
+    chosen, speeds = playground.options(), playground.speeds(options.target)
     if options.json:
-        print(json.dumps(asdict(chosen) | {"proposers": list(PROPOSERS)}, ensure_ascii=False, indent=1))
-        return 0
-    print(f"proposers: {', '.join(PROPOSERS)}\n")
-    for title, items in (("targets and drafts", chosen.targets), ("precisions", chosen.precisions)):
-        print(f"{title}:")
-        for item in items:
-            print(f"  {'·' if item.available else '✗'} {item.id:<24} {item.label}")
-            for note in (item.detail, item.reason):
-                if note:
-                    print(f"      {note}")
+        known = {"speeds": {precision: asdict(speed) for precision, speed in speeds.items()}}
+        print(json.dumps(asdict(chosen) | {"proposers": list(PROPOSERS)} | known, ensure_ascii=False, indent=1))
+        return code
+    if not options.measure:
+        print(f"proposers: {', '.join(PROPOSERS)}\n\ntargets and drafts:")
+        _print_options(chosen.targets)
         print()
+    print(f"precisions, with the tokens/s of plain decoding of {options.target} measured here:")
+    figures = {item.id: _speed_words(speeds.get(item.id)) if item.available else "" for item in chosen.precisions}
+    _print_options(chosen.precisions, figures)
     if chosen.notice:
-        print(chosen.notice)
-    return 0
+        print(f"\n{chosen.notice}")
+    return code
+
+
+def _print_options(items: list, figures: dict[str, str] | None = None) -> None:
+    for item in items:
+        line = f"  {'·' if item.available else '✗'} {item.id:<24} {item.label:<26}{(figures or {}).get(item.id, '')}"
+        print(line.rstrip())
+        for note in (item.detail, item.reason):
+            if note:
+                print(f"      {note}")
+
+
+def _speed_words(speed: Speed | None) -> str:
+    if speed is None:
+        return "not measured here yet"
+    threads = f"{speed.threads} thread{'s' if speed.threads != 1 else ''}"
+    return f"{speed.tokens_per_second:7.1f}  {speed.date}, {threads}"
+
+
+def _measure(playground, target: str) -> int:
+    """Measure every precision, saying how far it is; return the exit code: 1 when none could be measured."""
+    code = 1
+    try:
+        for event in (event for batch in playground.measure(target) for event in batch):
+            if isinstance(event, Step):
+                _show_step(event)
+                code = 0 if event.stage == "measured" else code
+            else:
+                _show(event, True)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+    return code
+
+
+def _show_step(step: Step) -> None:
+    if step.stage not in ("measured", "failed"):
+        _show(Progress(step.stage, f"{step.precision}: {step.message}", step.fraction), True)
+        return
+    words = step.message or f"{step.tokens_per_second:.1f} tokens/s"
+    print(f"{CLEAR_LINE if sys.stderr.isatty() else ''}{step.precision}: {words}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

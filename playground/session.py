@@ -1,31 +1,28 @@
 """From settings to events: text in, models, lock, errors as sentences. What the page and the command line call.
 
 `Playground.run` pushes the events of one run; `stream` does the same from a worker thread and hands
-them out in batches a few times a second. One run at a time uses the models. The only place that
-turns exceptions into sentences for people. Knows no gradio.
+them out in batches a few times a second. One run, or one measurement of speeds, at a time uses the
+models. The only place that turns exceptions into sentences for people. Knows no gradio.
 """
 
 import logging
 import threading
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from functools import partial
 
+from playground.batches import Emit, Stopped, batches
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
 from playground.events import Event, Failed, Finished, Progress, Started
+from playground.speeds import Speed, Speeds, Step
 from playground.turns import Turns
 
 log = logging.getLogger(__name__)
-Emit = Callable[[Event], None]
 OUT_OF_MEMORY = Failed("There is not enough memory for this run.", "Choose a smaller model or a lower precision.")
 WAIT_S = 0.2  # how often a waiting run says so
 HINT_UNEXPECTED = "The page is ready for another run. If it happens again, the server's log has the details."
-
-
-class RunStopped(Exception):
-    """Raised inside a run by an `emit` whose consumer has gone."""
 
 
 class Playground:
@@ -39,6 +36,7 @@ class Playground:
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._store = None  # models.ModelStore, made by the first thread that needs torch
         self._baseline = None
+        self._speeds = Speeds()
         self._loading: Progress | Failed | None = Progress("loading", "Starting", None)
 
     def start_loading(self) -> None:
@@ -52,7 +50,7 @@ class Playground:
     def _load_default(self) -> None:
         def report(stage: str, message: str, fraction: float | None) -> None:
             if self._closing.is_set():
-                raise RunStopped
+                raise Stopped
             self._loading = Progress(stage, message, fraction)
 
         ticket = self._turns.join()
@@ -67,7 +65,7 @@ class Playground:
             events = _collect(lambda emit: _guarded(load, emit))
             failures = [event for event in events if isinstance(event, Failed)]
             self._loading = failures[0] if failures else None
-        except RunStopped:
+        except Stopped:
             return
         finally:
             ticket.leave()
@@ -81,37 +79,34 @@ class Playground:
 
         An exception raised by `emit` stops the run: the current pass ends, the models are free again.
         """
-        _guarded(lambda checked: self._run(settings, checked), emit)
+        _guarded(lambda checked: self._in_turn(partial(self._run_alone, settings), checked), emit)
 
-    def stream(self, settings: RunSettings, wait_s: float = 1 / 12) -> Iterator[list[Event]]:
+    def stream(
+        self, settings: RunSettings, wait_s: float = 1 / 12, stop: threading.Event | None = None
+    ) -> Iterator[list[Event]]:
         """Run in a worker thread and yield its events in batches, [] when nothing is new.
 
-        Closing the generator stops the run.
+        Closing the generator stops the run, and so does setting `stop`, at once.
         """
-        stop, over, events = threading.Event(), threading.Event(), deque()
+        return batches(partial(self.run, settings), wait_s, stop)
 
-        def emit(event: Event) -> None:
-            if stop.is_set():
-                raise RunStopped
-            events.append(event)
+    def speeds(self, model: str) -> dict[str, Speed]:
+        """Return the tokens/s of plain decoding remembered for a model on this machine, by precision."""
+        return self._speeds.of(model)
 
-        def work() -> None:
-            try:
-                self.run(settings, emit)
-            except RunStopped:
-                pass
-            finally:
-                over.set()
+    def measure(self, model: str, last: str = "", wait_s: float = 1 / 12) -> Iterator[list[Step | Progress | Failed]]:
+        """Measure plain decoding of a model in every precision there is here, and remember it.
 
-        worker = threading.Thread(target=work, name="run", daemon=True)
-        worker.start()
-        try:
-            last = False
-            while not last:
-                last = over.wait(wait_s)  # not woken by each event: that would interrupt the engine
-                yield [events.popleft() for _ in range(len(events))]
-        finally:
-            stop.set()  # the worker ends at its next event; waiting for it here would hold up the server
+        Takes its turn like a run and is stopped by closing the generator.
+
+        Args:
+            last: the precision to measure last, so that it is the one in memory afterwards.
+
+        Yields:
+            Batches of Step; Progress while it waits for its turn; Failed when nothing could be measured.
+        """
+        job = partial(self._in_turn, partial(self._measure_alone, model, last))
+        return batches(partial(_guarded, job), wait_s)
 
     def _models(self):
         if self._store is None:
@@ -121,28 +116,28 @@ class Playground:
             self._store, self._baseline = ModelStore(), Baseline()
         return self._store
 
-    def _run(self, settings: RunSettings, emit: Emit) -> None:
-        """Wait for the turn, saying what is waited for and staying stoppable; then run."""
+    def _in_turn(self, job: Callable[[Emit], None], emit: Emit) -> None:
+        """Wait for the turn, saying what is waited for and staying stoppable; then do the job."""
         ticket = self._turns.join()
         try:
             while ahead := ticket.wait(WAIT_S):
                 loading = self._loading
                 place = Progress("waiting", f"Waiting: place {ahead} of {len(self._turns) - 1} in the queue", None)
                 emit(loading if ahead == 1 and isinstance(loading, Progress) else place)
-            self._in_engine(settings, emit)
+            self._in_engine(job, emit)
         finally:
             ticket.leave()
 
-    def _in_engine(self, settings: RunSettings, emit: Emit) -> None:
-        """Do the run in the engine's thread and wait for it; an interruption of the wait stops it."""
+    def _in_engine(self, job: Callable[[Emit], None], emit: Emit) -> None:
+        """Do a job in the engine's thread and wait for it; an interruption of the wait stops it."""
         gone = threading.Event()
 
         def checked(event: Event) -> None:
             if gone.is_set() or self._closing.is_set():
-                raise RunStopped
+                raise Stopped
             emit(event)
 
-        work = self._engine.submit(self._run_alone, settings, checked)
+        work = self._engine.submit(job, checked)
         try:
             work.result()
         finally:
@@ -151,6 +146,7 @@ class Playground:
 
     def _run_alone(self, settings: RunSettings, emit: Emit) -> None:
         from playground.engine import generate
+        from playground.measurement import remember
         from playground.prompt import encode
         from playground.run_setup import environment_of, make_proposer
 
@@ -174,14 +170,23 @@ class Playground:
             )
         )
         plain = (target.key, target.lm, ids, settings.spec.sampling, target.decoder)
-        _emit_all(self._baseline.measure(*plain), emit)
+        remembered = partial(remember, self._speeds, target)
+        _emit_all(self._baseline.measure(*plain), emit, remembered)
         run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
         end = _emit_all(run, emit)
         try:
-            _emit_all(self._baseline.confirm(*plain, end.token_ids), emit)
+            _emit_all(self._baseline.confirm(*plain, end.token_ids), emit, remembered)
         except (ValueError, RuntimeError, MemoryError):  # the run itself is whole: it keeps its first baseline
             log.exception("Plain decoding could not be measured again")
         emit(end)
+
+    def _measure_alone(self, model: str, last: str, emit: Emit) -> None:
+        from playground.measurement import measure_precisions
+        from playground.registry import device
+        from playground.registry.precision import precision_options
+
+        known = [option.id for option in precision_options(device()) if option.available]
+        measure_precisions(self._models(), self._speeds, model, sorted(known, key=lambda id: id == last), emit)
 
     def options(self):
         """What can be chosen here: see choices.Options."""
@@ -196,14 +201,15 @@ class Playground:
         return draft_options(target_id)
 
 
-def _emit_all(events: Iterator[Event], emit: Emit) -> Finished | None:
+def _emit_all(events: Iterator[Event], *emits: Emit) -> Finished | None:
     """Emit all events but Finished, which is returned; close the generator whatever happens."""
     end = None
     with closing(events):
         for event in events:
             if isinstance(event, Finished):
                 end = event
-            else:
+                continue
+            for emit in emits:
                 emit(event)
     return end
 
@@ -214,7 +220,7 @@ def _guarded(work: Callable[[Emit], None], emit: Emit) -> None:
 
     try:
         work(emit)
-    except RunStopped:
+    except Stopped:
         raise
     except ModelError as error:
         emit(Failed(error.message, error.hint))

@@ -12,6 +12,15 @@ from fakes import tiny_llama
 torch.set_num_threads(1)  # tiny models: more threads only wait for each other
 
 
+@pytest.fixture(scope="session", autouse=True)
+def speeds_elsewhere(tmp_path_factory):
+    """Runs of tests leave the figures they measure in a folder of their own."""
+    path = tmp_path_factory.mktemp("cache") / "speeds.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("playground.speeds.speeds_path", lambda: path)
+        yield
+
+
 @pytest.fixture(scope="session")
 def model():
     """A random 2-layer Llama, float32, vocabulary 96."""

@@ -10,10 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LEVELS = {
     0: "config events",
-    1: "theory sampling verify text presets turns",
+    1: "theory gamma sampling verify text presets turns batches",
     2: "lm heads registry threads prompt choices",
-    3: "proposers display",
-    4: "engine metrics trace report baseline models run_setup",
+    3: "proposers display speeds",
+    4: "engine metrics trace report baseline models run_setup measurement",
     5: "session lab training",
     6: "ui __main__",
 }

@@ -5,12 +5,14 @@ a program sends. Gradio's own checks are off for a run, since their sentences do
 is meant. Knows no run and no event.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import gradio as gr
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, PRECISIONS, RANGES, RunSettings
-from playground.ui.notes import note, options_note
+from playground.ui.notes import note
+from playground.ui.precisions import LISTS, Precisions, speed_updates
 from playground.ui.text import (
     AUTO_PRECISION,
     HINTS,
@@ -76,11 +78,6 @@ def choices_of(options: list) -> list[tuple[str, str]]:
     return [(item.label + ("" if item.available else UNAVAILABLE_SUFFIX), item.id) for item in options]
 
 
-def available(options: list) -> list[tuple[str, str]]:
-    """Return (label, id) pairs of what can be chosen here."""
-    return [(item.label, item.id) for item in options if item.available]
-
-
 class Controls:
     """The settings column. `first` holds what it starts with; `inputs` maps a setting's name to its component."""
 
@@ -136,7 +133,7 @@ class Controls:
         self.target_note = gr.HTML("", elem_id="target-note")
         precisions = [(name, name) for name in PRECISIONS]
         self.inputs["target_precision"] = _choice("target_precision", precisions, custom=True)
-        self.precision_note = gr.HTML("", elem_id="precision-note")
+        self.precisions = Precisions()
 
     def _sampling(self) -> None:
         self.inputs["temperature"] = _slider("temperature", self.first["temperature"])
@@ -173,25 +170,22 @@ class Controls:
         """The components that `show_proposer` updates."""
         return [self.hint, self.inputs["gamma"], *self.groups.values()]
 
-    def offer(self, options: object, drafts: list) -> list:
+    def offer(self, options: object, drafts: list, speeds_of: Callable) -> list:
         """Return updates that offer what this machine can run, leaving choices already made alone."""
-        precisions = available(options.precisions)
-        quantized = available(options.quantized)
+        draft = first_available(drafts)
         return [
             gr.update(choices=choices_of(options.targets)),
-            gr.update(choices=precisions),
-            gr.update(choices=choices_of(drafts), value=first_available(drafts)),
-            gr.update(choices=precisions),
-            gr.update(choices=quantized),
+            gr.update(choices=choices_of(drafts), value=draft),
             note(*target_words(options, DEFAULT_TARGET)),
-            options_note(options.precisions),
+            *self.precisions.describe(options.precisions),
+            *speed_updates(options, DEFAULT_TARGET, draft, speeds_of),
         ]
 
     @property
     def offer_outputs(self) -> list:
         """The components that `offer` updates."""
-        names = ("target", "target_precision", "draft", "draft_precision", "quantized_precision")
-        return [*(self.inputs[name] for name in names), self.target_note, self.precision_note]
+        chosen = [self.inputs["target"], self.inputs["draft"], self.target_note]
+        return [*chosen, *self.precisions.description, *(self.inputs[name] for name in LISTS), self.precisions.table]
 
 
 def target_words(options: object, target: str) -> list[str]:

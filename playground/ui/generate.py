@@ -44,7 +44,7 @@ PRESET_FIELDS = tuple(preset_settings(PRESETS[0]))
 def stream_log(playground: object, settings: RunSettings, run: Run) -> Iterator[str]:
     """Yield the growing log of one run; leaves it finished in `run`, whatever happens."""
     out = RunLog(uuid.uuid4().hex[:12])
-    batches = playground.stream(settings, wait_s=BATCH_S)
+    batches = playground.stream(settings, BATCH_S, run.stop)
     shown, due = out.text, 0.0
     try:
         for events in batches:
@@ -119,8 +119,10 @@ class GenerateTab:
             **self.unseen,
         )
         halt = "() => window.dispatchEvent(new CustomEvent('spec-idle'))"
-        for over in (run.then, run.failure):  # after an error the page follows `failure` only
-            over(_idle, None, buttons, **self.quiet).then(None, js=halt, **self.quiet)
+        # after an error the page follows `failure` only
+        self.ends = [over(_idle, None, buttons, **self.quiet) for over in (run.then, run.failure)]
+        for end in self.ends:
+            end.then(None, js=halt, **self.quiet)
         self.stop.click(None, cancels=[run])  # first: listeners of one click run in order
         self.stop.click(self._stopped, None, self.view, **self.quiet)
         self.page.unload(self._forget)
@@ -155,7 +157,9 @@ class GenerateTab:
                 settings = settings_from(values)
             except ValueError as error:
                 raise gr.Error(str(error), title=NOT_STARTED, print_exception=False) from error
-            yield from stream_log(playground, settings, runs.start(request.session_hash))
+            run = runs.start(request.session_hash)
+            run.steps = stream_log(playground, settings, run)
+            yield from run.steps
 
         return generate
 
@@ -173,6 +177,7 @@ class GenerateTab:
         described = [inputs["draft"], controls.target_note]
         inputs["target"].change(self._describe_target, inputs["target"], described, **self.quiet)
         chosen = [self.prompt, self.expect, *(inputs[name] for name in PRESET_FIELDS)]
+        controls.precisions.wire(self, MAX_RUNS)
         self.presets.input(_choose_preset, self.presets, chosen, **self.quiet)
         self.page.load(
             self._follow_loading,
@@ -183,7 +188,7 @@ class GenerateTab:
             **self.unseen,
         )
 
-    def _options(self) -> object:
+    def options(self) -> object:
         """Return what can be chosen here; looked up once, since it imports torch and asks the network."""
         with self._lock:
             if self._known is None:
@@ -192,15 +197,15 @@ class GenerateTab:
 
     def _describe_target(self, target: str) -> tuple:
         drafts = self.playground.drafts_for(target or "")
-        words = target_words(self._options(), target)
+        words = target_words(self.options(), target)
         return gr.update(choices=choices_of(drafts), value=first_available(drafts)), note(*words)
 
     def _follow_loading(self) -> Iterator[list]:
         """Offer what can be chosen here, and show how far loading is until it is done."""
         nothing = [gr.skip() for _ in self.controls.offer_outputs]
         yield [ready_line(self.playground.loading()), *nothing]
-        options = self._options()
-        updates = self.controls.offer(options, self.playground.drafts_for(DEFAULT_TARGET))
+        options = self.options()
+        updates = self.controls.offer(options, self.playground.drafts_for(DEFAULT_TARGET), self.playground.speeds)
         while True:
             state = self.playground.loading()
             yield [ready_line(state, options.environment), *updates]

@@ -1,7 +1,7 @@
 """The whole page: head, tabs, look; and how it is served.
 
 A tab is a module with a NAME and a `build(context)`; adding one is adding it to TABS. Knows no model:
-it gets a Playground (or something with the same four methods) and passes it on.
+it gets a Playground (or something with the same methods) and passes it on.
 """
 
 from dataclasses import dataclass

@@ -28,6 +28,7 @@ LABELS = {
     "preset": "Presets",
     "generate": "Generate",
     "stop": "Stop",
+    "measure": "Measure tokens/s here",
     "proposer": "Proposer",
     "ngram_min": "Smallest n-gram",
     "ngram_max": "Largest n-gram",
@@ -67,7 +68,14 @@ UNAVAILABLE_SUFFIX = " (not available here)"
 AUTO_PRECISION = "Fastest here"
 SUGGESTED = "The largest pair that fits this machine: {label}."
 ABOUT_PRECISIONS = "About precisions"
-NOT_HERE = "Not available here:"
+NOT_HERE = "not available here:"
+SPEED_LABEL = "{name} · {speed} tokens/s measured here"
+SPEEDS_TITLE = "Plain decoding, tokens/s measured here. Other work on this machine lowers a figure."
+NOT_MEASURED = "not measured here yet"
+NOT_MEASURABLE = "could not be measured"
+MEASURING = {"downloading": "downloading", "converting": "converting", "loading": "loading"}
+MEASURING_LAST = "measuring"  # every other stage
+MEASURED_ON = "{threads} on {device_name}, torch {torch}"
 NOT_STARTED = "Not started"
 BROKEN = "The playground made a mistake of its own; the run was ended."
 BROKEN_HINT = "The server's log says where. Your settings are untouched and the next run starts afresh."

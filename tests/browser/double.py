@@ -1,7 +1,7 @@
-"""A Playground without models: the same four methods, events from a script, seeded and timed.
+"""A Playground without models: the same methods, events from a script, seeded and timed.
 
 The prompt chooses the script by its first word, e.g. "#markup <b>x</b>"; any other prompt gives seeded
-words. Run `python -m tests.browser.double` to look at the page without weights.
+words. `PYTHONPATH=.:tests python -m browser.double 7860` shows the page without weights.
 """
 
 import random
@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from browser.double_speeds import SpeedsDouble
 
 from playground.config import RunSettings
 from playground.events import (
@@ -66,10 +68,11 @@ def pieces_of(text: str) -> list[tuple[str, str]]:
     return [(piece, "") for piece in re.findall(r"\s?\w+|[ ]+|\n|.", text, re.DOTALL)]
 
 
-class Double:
+class Double(SpeedsDouble):
     """Plays a scripted run at a set pace; counts its runs and how many go on at once."""
 
     def __init__(self, round_s: float = 0.01, load_s: float = 0.0):
+        super().__init__()
         self.round_s = round_s
         self.load_s = load_s
         self.born = time.monotonic()
@@ -106,8 +109,16 @@ class Double:
         """Return the drafts that fit."""
         return [Option("tiny", "Tiny draft")] if target_id == "smollm2-135m" else []
 
-    def stream(self, settings: RunSettings, wait_s: float = 1 / 12) -> Iterator[list[Event]]:
+    def stream(
+        self, settings: RunSettings, wait_s: float = 1 / 12, stop: threading.Event | None = None
+    ) -> Iterator[list[Event]]:
         """Yield batches of events, as the real one does, in turn."""
+        for batch in self._in_turn(settings, wait_s):
+            if stop is not None and stop.is_set():
+                return
+            yield batch
+
+    def _in_turn(self, settings: RunSettings, wait_s: float) -> Iterator[list[Event]]:
         ticket = self._turns.join()
         try:
             while ahead := ticket.wait(wait_s):

@@ -148,7 +148,8 @@ def test_only_the_options_of_the_chosen_proposer_are_shown(visit):
 
 def test_what_cannot_run_here_is_listed_with_its_reason(visit):
     page = visit()
-    page.locator("#precision-note summary").click()
+    page.click("#precisions button.label-wrap")
+    page.wait_for_selector("#precision-note")
     assert "needs a CUDA device" in page.inner_text("#precision-note")
     assert "Apache 2.0" in page.inner_text("#target-note")
     page.locator("#set-target input").click()
