@@ -117,8 +117,7 @@ class _Run:
         proposed = perf_counter()
         nodes = self.display.nodes(proposal)
         shown = perf_counter()
-        num_scratch = len(proposal.scratch.ids) if proposal.scratch else 0
-        yield Proposed(self.num_rounds, nodes, (proposed - start) * 1000, num_scratch)
+        yield Proposed(self.num_rounds, nodes, (proposed - start) * 1000, proposal.num_scratch)
 
         resumed = perf_counter()
         draft = self._useful(proposal)

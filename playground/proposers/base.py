@@ -71,12 +71,17 @@ class Proposal:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return max(depths, default=0)
 
+    @property
+    def num_scratch(self) -> int:
+        """Extra tokens in the target's pass."""
+        return len(self.scratch.ids) if self.scratch else 0
+
     def fit(self, room: int) -> "Proposal":
         """What fits into a pass of `room` tokens beside the context's: all, or no scratch, or the first ones.
 
         Which tokens are left out depends on their number only, so what stays was still drawn from `probs`.
         """
-        if len(self.ids) + (len(self.scratch.ids) if self.scratch else 0) <= room:
+        if len(self.ids) + self.num_scratch <= room:
             return self
         return self.first(min(len(self.ids), room))
 
