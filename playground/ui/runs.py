@@ -1,20 +1,25 @@
 """The newest run of each browser session, so that its Stop button can show how its own run ended.
 
 A cancelled stream cannot send its own last line; it leaves the finished log here and the Stop button
-fetches it. Knows no gradio and no engine.
+fetches it. A stream that gradio forgets, as it does when Stop comes during its first step, is closed
+here. Knows no gradio and no engine.
 """
 
 import threading
 from collections import OrderedDict
+from collections.abc import Generator
+from time import monotonic
 
 MAX_SESSIONS = 64  # logs kept; older ones have been seen long ago
 
 
 class Run:
-    """One run: its log once it is over."""
+    """One run: its stream of logs, the event that stops it, and its log once it is over."""
 
     def __init__(self):
         self.text: str | None = None
+        self.stop = threading.Event()
+        self.steps: Generator | None = None
         self._over = threading.Event()
 
     def close(self, text: str) -> None:
@@ -22,9 +27,17 @@ class Run:
         self.text = text
         self._over.set()
 
-    def wait(self, timeout_s: float) -> str | None:
-        """Return the finished log, or None when it is not finished in time."""
-        self._over.wait(timeout_s)
+    def end(self, timeout_s: float) -> str | None:
+        """Stop the run if it goes on; return the finished log, or None when it is not finished in time."""
+        self.stop.set()
+        deadline = monotonic() + timeout_s
+        while not self._over.wait(min(0.1, timeout_s)) and monotonic() < deadline:
+            try:
+                if self.steps is not None:
+                    self.steps.close()
+                    break
+            except ValueError:  # it is at work on its next step, and will see that it is to stop
+                pass
         return self.text
 
 
@@ -46,12 +59,14 @@ class Runs:
         return run
 
     def ended(self, session: str | None, timeout_s: float) -> str | None:
-        """Return the finished log of the newest run of `session`, waiting for it; None without one."""
+        """End the newest run of `session` and return its log; None without one."""
         with self._lock:
             run = self._by_session.get(session)
-        return run.wait(timeout_s) if run else None
+        return run.end(timeout_s) if run else None
 
     def forget(self, session: str | None) -> None:
-        """Drop what is kept for a session that is gone."""
+        """End and drop the run of a session that is gone."""
         with self._lock:
-            self._by_session.pop(session, None)
+            run = self._by_session.pop(session, None)
+        if run is not None:
+            run.end(0.0)

@@ -29,8 +29,30 @@ def test_closing_a_stream_frees_the_engine_and_leaves_a_log_that_says_stopped():
         assert text
     stream.close()
     assert double.running == 0
-    assert last_line(run.wait(0.1))["reason"] == "stopped"
+    assert last_line(run.end(0.1))["reason"] == "stopped"
     assert last_line(run.text)["text"]
+
+
+def test_a_stream_that_was_left_between_two_steps_is_closed_by_the_stop():
+    double, runs = Double(0.02), Runs()
+    run = runs.start("a")
+    run.steps = stream_log(double, RunSettings(prompt="long", max_new_tokens=2000), run)
+    next(run.steps)
+    assert double.running == 1
+    assert last_line(runs.ended("a", 2.0))["reason"] == "stopped"
+    assert double.running == 0
+
+
+def test_a_stream_at_work_sees_that_it_is_to_stop():
+    double, run = Double(0.02), Run()
+    run.steps = stream_log(double, RunSettings(prompt="long", max_new_tokens=2000), run)
+    reader = threading.Thread(target=lambda: list(run.steps))
+    reader.start()
+    while not double.running:
+        time.sleep(0.01)
+    assert last_line(run.end(20.0))["reason"] == "stopped"
+    reader.join(20.0)
+    assert double.running == 0
 
 
 def test_twenty_stopped_runs_leave_nothing_running():
