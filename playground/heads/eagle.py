@@ -16,10 +16,9 @@ from torch import nn
 
 from playground.heads.base import Head
 from playground.heads.eagle_cache import EagleCache
-from playground.heads.fusion import Fusion, unit_scale
+from playground.heads.fusion import Fusion, Norm, ridge, unit_scale
 
 __all__ = ["EagleCache", "EagleHead"]
-RIDGE = 1e-3  # of the mean square of a channel, which is one
 FROM_LAST_LAYER = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "out": ("self_attn.o_proj",),
@@ -58,17 +57,17 @@ class EagleHead(Head):
         self.num_heads, self.num_kv, self.head_dim = num_heads, num_kv, head_dim
         self._inv_freq = torch.tensor(inv_freq)  # no buffer: it must stay float32
         self.fusion = Fusion(feature_layers, hidden_size, eps)
-        self.norm_embed = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm_embed = Norm(hidden_size, eps=eps)
         self.fc = nn.Linear(2 * hidden_size, hidden_size, bias=False)
-        self.norm_in = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm_in = Norm(hidden_size, eps=eps)
         self.qkv = nn.Linear(hidden_size, (num_heads + 2 * num_kv) * head_dim, bias=qkv_bias)
-        self.norm_q = nn.RMSNorm(head_dim, eps=eps) if qk_norm else None
-        self.norm_k = nn.RMSNorm(head_dim, eps=eps) if qk_norm else None
+        self.norm_q = Norm(head_dim, eps=eps) if qk_norm else None
+        self.norm_k = Norm(head_dim, eps=eps) if qk_norm else None
         self.out = nn.Linear(num_heads * head_dim, hidden_size, bias=False)
-        self.norm_mlp = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm_mlp = Norm(hidden_size, eps=eps)
         self.gate_up = nn.Linear(hidden_size, 2 * inner_size, bias=False)
         self.down = nn.Linear(inner_size, hidden_size, bias=False)
-        self.norm_feature = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm_feature = Norm(hidden_size, eps=eps)
         self.scale = nn.Parameter(torch.ones(hidden_size))  # feature → the state the output rows expect
 
     @classmethod
@@ -122,8 +121,7 @@ class EagleHead(Head):
         self.norm_feature.weight.copy_(self.fusion.norms[-1].weight)
         self.scale.copy_(norm.float() / self.norm_feature.weight)
         x = torch.cat((self.norm_embed(embeds.float()), self.fuse(hidden).float()), dim=-1)  # (n, 2·hidden)
-        gram = x.T @ x + RIDGE * len(x) * torch.eye(x.shape[1], device=x.device)
-        self.fc.weight.copy_(torch.linalg.solve(gram, x.T @ before_last.float()).T)
+        self.fc.weight.copy_(ridge(x, before_last.float()))
 
     def fuse(self, hidden: Mapping[int, torch.Tensor]) -> torch.Tensor:
         """The target's hidden states per layer, (…, n, hidden), as features for the first step."""

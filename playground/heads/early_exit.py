@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from playground.heads.base import Head
-from playground.heads.fusion import unit_scale
+from playground.heads.fusion import Norm, ridge, unit_scale
 
 
 class Block(nn.Module):
@@ -21,7 +21,7 @@ class Block(nn.Module):
 
     def __init__(self, hidden_size: int, inner_size: int, eps: float):
         super().__init__()
-        self.norm = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm = Norm(hidden_size, eps=eps)
         self.rise = nn.Linear(hidden_size, 2 * inner_size, bias=False)
         self.fall = nn.Linear(inner_size, hidden_size, bias=False)
         nn.init.zeros_(self.fall.weight)
@@ -36,24 +36,30 @@ class ExitAdapter(nn.Module):
 
     def __init__(self, hidden_size: int, inner_size: int, num_blocks: int, eps: float):
         super().__init__()
-        self.norm_in = nn.RMSNorm(hidden_size, eps=eps)
+        self.norm_in = Norm(hidden_size, eps=eps)
         self.turn = nn.Linear(hidden_size, hidden_size, bias=False)
-        nn.init.eye_(self.turn.weight)
         self.blocks = nn.ModuleList(Block(hidden_size, inner_size, eps) for _ in range(num_blocks))
-        self.norm_out = nn.RMSNorm(hidden_size, eps=eps)
+        self.eps, self.scale = eps, nn.Parameter(torch.ones(hidden_size))  # → the state the output rows expect
 
     @torch.no_grad()
-    def start_from(self, final_norm: torch.Tensor, samples: torch.Tensor) -> None:
-        """Start near the raw early exit: unit channels inside, the final norm's channel sizes outside."""
-        scale = unit_scale(samples.float(), self.norm_in.eps)
-        self.norm_in.weight.copy_(scale)
-        self.norm_out.weight.copy_(final_norm.float() / scale)
+    def start_from(self, final_norm: torch.Tensor, samples: torch.Tensor, final: torch.Tensor) -> None:
+        """Start as the best linear guess of the state before the final norm.
+
+        Args:
+            final_norm: (hidden,) weight of the target's final norm.
+            samples: (n, hidden) after k layers. final: (n, hidden) of the same tokens after all layers.
+        """
+        self.norm_in.weight.copy_(unit_scale(samples.float(), self.norm_in.eps))
+        scale = unit_scale(final.float(), self.eps)
+        wanted = F.rms_norm(final.float(), final.shape[-1:], scale, self.eps)  # channels of size one
+        self.turn.weight.copy_(ridge(self.norm_in(samples.float()), wanted))
+        self.scale.copy_(final_norm.float() / scale)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         x = self.turn(self.norm_in(hidden.to(self.norm_in.weight.dtype)))
         for block in self.blocks:
             x = block(x)
-        return self.norm_out(x)
+        return x * self.scale
 
 
 class ExitAdapters(Head):

@@ -9,7 +9,15 @@ layer, unchanged". Source: EAGLE-3's fusion of low, middle and high features.
 from collections.abc import Mapping, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import nn
+
+
+class Norm(nn.RMSNorm):
+    """RMS norm in the type of its input, so that mixed-precision training gets the fused kernel."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
 
 
 class Fusion(nn.Module):
@@ -18,7 +26,7 @@ class Fusion(nn.Module):
     def __init__(self, layers: Sequence[int], hidden_size: int, eps: float):
         super().__init__()
         self.layers = tuple(layers)
-        self.norms = nn.ModuleList(nn.RMSNorm(hidden_size, eps=eps) for _ in self.layers)
+        self.norms = nn.ModuleList(Norm(hidden_size, eps=eps) for _ in self.layers)
         self.mix = nn.Linear(len(self.layers) * hidden_size, hidden_size, bias=False) if len(layers) > 1 else None
         if self.mix is not None:
             with torch.no_grad():
@@ -40,3 +48,12 @@ def unit_scale(samples: torch.Tensor, eps: float) -> torch.Tensor:
     """The RMS-norm weight (hidden,) that gives `samples` (n, hidden) channels of RMS one after the norm."""
     normed = samples * (samples.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
     return normed.pow(2).mean(0).clamp(min=1e-8).rsqrt()
+
+
+def ridge(x: torch.Tensor, y: torch.Tensor, strength: float = 1e-3) -> torch.Tensor:
+    """The matrix (out, in) that maps samples x (n, in) to y (n, out) with the least squared error.
+
+    `strength` is relative to channels of size one.
+    """
+    gram = x.T @ x + strength * len(x) * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+    return torch.linalg.solve(gram, x.T @ y).T

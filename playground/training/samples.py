@@ -1,4 +1,4 @@
-"""A few thousand tokens run through the target to start a module's norms from."""
+"""Some thousand tokens run through the target to start a module's norms from."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from playground.lm import LeanLM
 from playground.training.recipes.base import Samples, Target
 from playground.training.writer import Conversation
 
-NUM_TOKENS = 6000
+NUM_TOKENS = 16_000
 
 
 def take_samples(target: Target, texts: Sequence[Conversation], layers: Sequence[int]) -> Samples:

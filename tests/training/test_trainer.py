@@ -27,11 +27,11 @@ def mean_loss(trainer, batches) -> float:
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_few_steps_lower_the_loss(name, target, corpus, store, tmp_path):
     options = {"feature_layers": [1, 2]} if name in ("medusa", "eagle") else {}
-    trainer, news = trainer_of(name, target, corpus, store, tmp_path, 12, **options), []
+    trainer, news = trainer_of(name, target, corpus, store, tmp_path, 20, **options), []
     before = mean_loss(trainer, trainer._batches)
     trainer.run(news.append)
-    assert mean_loss(trainer, trainer._batches) < before - 0.02
-    assert news[-1].fraction == 1 and trainer.step == 12
+    assert mean_loss(trainer, trainer._batches) < before * 0.98
+    assert news[-1].fraction == 1 and trainer.step == 20
 
 
 def test_a_run_that_is_resumed_ends_like_one_that_was_not(target, corpus, store, tmp_path):

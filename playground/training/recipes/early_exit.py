@@ -34,7 +34,8 @@ class EarlyExitRecipe(Recipe):
         )
         module.draft_ids.copy_(draft_ids)
         for layer in self.layers:
-            module.adapters[str(layer)].start_from(weights.final_norm, samples.hidden[layer])
+            final = samples.hidden[self.target.num_layers]
+            module.adapters[str(layer)].start_from(weights.final_norm, samples.hidden[layer], final)
         return module
 
     def guesses(self, module: nn.Module, batch: Batch) -> list[Guess]:

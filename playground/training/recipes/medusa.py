@@ -31,7 +31,7 @@ class MedusaRecipe(Recipe):
             eps=weights.eps,
         )
         module.draft_ids.copy_(draft_ids)
-        module.start_from(weights.final_norm, samples.hidden)
+        module.start_from(weights.final_norm, samples.hidden, samples.hidden[self.target.num_layers])
         return module
 
     def guesses(self, module: nn.Module, batch: Batch) -> list[Guess]:
