@@ -8,13 +8,27 @@ sentence that says what is allowed.
 import math
 from dataclasses import asdict, dataclass, field, fields
 
-PROPOSERS = ("none", "ngram", "draft", "quantized")
+PROPOSERS = ("none", "ngram", "suffix", "draft", "quantized", "self", "oracle", "noisy-oracle", "random")
+# The settings that matter to one proposer only; gamma and its policy matter to all but "none".
+PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "ngram": ("ngram_min", "ngram_max", "corpus"),
+    "suffix": ("min_share", "corpus"),
+    "draft": ("draft", "draft_precision"),
+    "quantized": ("quantized_precision",),
+    "self": (),
+    "oracle": (),
+    "noisy-oracle": ("noise_alpha",),
+    "random": (),
+}
+GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
 PRECISIONS = ("float32", "bfloat16", "float16", "int8", "int4", "nf4", "fp4")
 DEFAULT_TARGET = "smollm2-135m"
 # int8 and int4 on a CPU keep a 16-bit copy of the rounded weights for wide passes in models up to this size.
 WIDE_COPY_MAX_PARAMS = 500_000_000
 MAX_STOP_STRINGS = 8
 MAX_STOP_LENGTH = 200
+MAX_CORPUS_LENGTH = 100_000  # characters; its index takes some 60 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,9 @@ RANGES: dict[str, Range] = {
     "max_new_tokens": Range(1, 2048, 160, 1),
     "ngram_min": Range(1, 8, 2, 1),
     "ngram_max": Range(1, 8, 4, 1),
+    "min_share": Range(0.0, 1.0, 0.1, 0.05, whole=False),
+    "noise_alpha": Range(0.0, 1.0, 0.8, 0.05, whole=False),
+    "confidence_threshold": Range(0.0, 1.0, 0.4, 0.05, whole=False),  # as in transformers
 }
 
 
@@ -152,7 +169,36 @@ class RunSettings:
         return asdict(self) | {"stop_strings": list(self.stop_strings)}
 
 
+@dataclass(frozen=True, slots=True)
+class FullSettings(RunSettings):
+    """RunSettings with the options that the page does not show yet.
+
+    With another policy than "constant", `gamma` is the most that is asked for; `confidence_threshold`
+    matters to the policy "confidence" only. `corpus` is text to look up in besides prompt and output.
+    """
+
+    gamma_policy: str = "constant"
+    confidence_threshold: float = RANGES["confidence_threshold"].default
+    min_share: float = RANGES["min_share"].default
+    noise_alpha: float = RANGES["noise_alpha"].default
+    corpus: str = ""
+
+    def __post_init__(self):
+        RunSettings.__post_init__(self)
+        _check_choice("gamma_policy", self.gamma_policy, GAMMA_POLICIES)
+        if not isinstance(self.corpus, str) or len(self.corpus) > MAX_CORPUS_LENGTH:
+            raise ValueError(f"The corpus must be text of at most {MAX_CORPUS_LENGTH:,} characters.")
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> "FullSettings":
+        """Return the settings, with defaults for what they lack."""
+        if isinstance(settings, cls):
+            return settings
+        return cls(**{item.name: getattr(settings, item.name) for item in fields(settings)})
+
+
 DEFAULTS = {item.name: item.default for item in fields(RunSettings) if item.name != "prompt"}
+FULL_DEFAULTS = {item.name: item.default for item in fields(FullSettings) if item.name != "prompt"}
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

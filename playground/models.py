@@ -6,13 +6,13 @@ count by measuring. Changing the target drops everything else. Knows nothing of 
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from playground import registry
-from playground.lm import CachedLM, wrap
-from playground.registry.compat import check_pair, num_usable
+from playground.lm import CachedLM, another_cache, wrap
+from playground.registry.compat import check_pair, check_translation, num_usable, token_mismatch
 from playground.registry.errors import ModelError
 from playground.registry.loading import LoadedModel
 from playground.text import Decoder
@@ -40,18 +40,32 @@ class ModelStore:
     def __init__(self):
         self._target: ReadyModel | None = None
         self._drafters: dict[tuple[str, str], ReadyModel] = {}
+        self._twin: ReadyModel | None = None
 
     def target(self, name: str, precision: str, report: Report) -> ReadyModel:
         """Return the target, loading it when another one (or none) is in memory. Raises ModelError."""
         if self._target is None or self._target.key != (name, precision):
             ready = self._load(name, precision, TARGET_WIDTHS, report)
             self._choose_threads(ready.lm, report)
-            self._target, self._drafters = ready, {}
+            self._target, self._drafters, self._twin = ready, {}, None
             _tidy(ready.lm)
         return self._target
 
-    def drafter(self, target: ReadyModel, name: str, precision: str, report: Report) -> ReadyModel:
-        """Return a model that drafts for `target`, checked to share its tokens. Raises ModelError."""
+    def twin(self, target: ReadyModel, report: Report) -> ReadyModel:
+        """Return the target over a second cache: its weights stay once in memory."""
+        if self._twin is None:
+            lm = another_cache(target.lm)
+            self._warm_up(lm, DRAFTER_WIDTHS, report)
+            self._twin = replace(target, lm=lm)
+        return self._twin
+
+    def drafter(
+        self, target: ReadyModel, name: str, precision: str, report: Report, translate: bool = False
+    ) -> ReadyModel:
+        """Return a model that drafts for `target`, checked to share its tokens. Raises ModelError.
+
+        With `translate` its tokens may be others, if its text can be encoded again for the target.
+        """
         key = (name, precision)
         ready = self._drafters.pop(key, None)
         while len(self._drafters) >= MAX_DRAFTERS:
@@ -59,7 +73,8 @@ class ModelStore:
         if ready is None:
             _tidy(target.lm)
             ready = self._load(name, precision, DRAFTER_WIDTHS, report)
-            check_pair(target.loaded, ready.loaded)
+            translated = translate and token_mismatch(target.loaded, ready.loaded)
+            (check_translation if translated else check_pair)(target.loaded, ready.loaded)
         self._drafters[key] = ready  # most recently used last
         return ready
 

@@ -1,14 +1,70 @@
-"""What a run needs besides its target: the proposer chosen, and a record of what it runs on."""
+"""What a run needs besides its target: the proposer chosen, and a record of what it runs on.
+
+`BUILDERS` is the one place where a proposer's name becomes a proposer; a policy for gamma wraps any of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
 from playground import registry
-from playground.config import RunSettings
+from playground.config import FullSettings, RunSettings, SpecConfig
+from playground.engine import generate
+from playground.events import Finished, Verified
+from playground.gamma import POLICIES, ConfidencePolicy, GammaPolicy
 from playground.models import ModelStore, ReadyModel, Report
-from playground.proposers import DraftModelProposer, NgramProposer, Proposer
+from playground.prompt import encode
+from playground.proposers import (
+    AdaptiveProposer,
+    DraftModelProposer,
+    NgramProposer,
+    NoisyOracleProposer,
+    OracleProposer,
+    Proposer,
+    RandomProposer,
+    SuffixProposer,
+    TranslatedProposer,
+)
 from playground.registry import precision
-from playground.registry.compat import pair_notice
+from playground.registry.compat import pair_notice, token_mismatch
 from playground.registry.errors import ModelError
+
+Built = tuple[Proposer, ReadyModel | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a builder has to work with."""
+
+    store: ModelStore
+    target: ReadyModel
+    settings: FullSettings
+    report: Report
+
+    def corpus_ids(self) -> list[int]:
+        """The corpus in the target's tokens."""
+        if not self.settings.corpus:
+            return []
+        self.report("loading", "Reading the corpus", None)
+        return self.target.loaded.tokenizer(self.settings.corpus, add_special_tokens=False, verbose=False)["input_ids"]
+
+    def answer_ids(self) -> list[int]:
+        """The target's greedy answer to the prompt, by plain decoding. Raises ValueError as `encode` does."""
+        target, limit = self.target, self.settings.max_new_tokens
+        _, prompt = encode(target.loaded, self.settings)
+        plain = SpecConfig(gamma=0, max_new_tokens=limit)
+        found: tuple[int, ...] = ()
+        for event in generate(target.lm, Proposer(), prompt, plain, target.loaded.end_ids, target.decoder):
+            if isinstance(event, Verified):
+                self.report("calibrating", "Decoding the answer that the oracle replays", event.round / limit)
+            elif isinstance(event, Finished):
+                found = event.token_ids
+        return list(found)
+
+    def drafting(self, ready: ReadyModel) -> Built:
+        """A proposer that drafts with a model of the target's own tokens."""
+        return DraftModelProposer(ready.lm, self.target.loaded.end_ids, self.target.lm.vocab_size), ready
 
 
 def make_proposer(
@@ -21,25 +77,72 @@ def make_proposer(
 
     Raises:
         ModelError: no draft chosen, or one that cannot be loaded or does not fit the target.
+        ValueError: a prompt that an oracle cannot answer, being empty or too long.
     """
-    if settings.proposer == "none":
-        return Proposer(), None
-    if settings.proposer == "ngram":
-        return NgramProposer(settings.ngram_min, settings.ngram_max), None
-    if settings.proposer == "quantized":
-        ready = store.drafter(target, settings.target, _quantized_precision(settings), report)
-    else:
-        if not settings.draft.strip():
-            hint = "Choose one in the list, or type a Hub id or a local folder; n-gram and quantized copy need none."
-            raise ModelError("No draft model is chosen.", hint)
-        ready = store.drafter(target, settings.draft.strip(), settings.draft_precision, report)
-    return DraftModelProposer(ready.lm, target.loaded.end_ids, target.lm.vocab_size), ready
+    setup = Setup(store, target, FullSettings.of(settings), report)
+    proposer, ready = BUILDERS[settings.proposer](setup)
+    policy = _policy(setup.settings)
+    return proposer if policy is None else AdaptiveProposer(proposer, policy), ready
 
 
-def _quantized_precision(settings: RunSettings) -> str:
-    if settings.quantized_precision != "auto":
-        return settings.quantized_precision
-    return precision.fastest_quantized(registry.device())
+def _policy(settings: FullSettings) -> GammaPolicy | None:
+    """The policy that wraps the proposer; a constant gamma needs none."""
+    if settings.gamma_policy == "constant" or settings.proposer == "none":
+        return None
+    if settings.gamma_policy == "confidence":
+        return ConfidencePolicy(settings.confidence_threshold)
+    return POLICIES[settings.gamma_policy]()
+
+
+def _ngram(setup: Setup) -> Built:
+    sizes = setup.settings.ngram_min, setup.settings.ngram_max
+    return NgramProposer(*sizes, setup.corpus_ids()), None
+
+
+def _suffix(setup: Setup) -> Built:
+    return SuffixProposer(setup.settings.min_share, setup.corpus_ids()), None
+
+
+def _draft(setup: Setup) -> Built:
+    settings, target = setup.settings, setup.target
+    if not settings.draft.strip():
+        hint = "Choose one in the list, or type a Hub id or a local folder; n-gram and quantized copy need none."
+        raise ModelError("No draft model is chosen.", hint)
+    arguments = (target, settings.draft.strip(), settings.draft_precision, setup.report)
+    ready = setup.store.drafter(*arguments, translate=True)
+    if not token_mismatch(target.loaded, ready.loaded):
+        return setup.drafting(ready)
+    mine, other = target.loaded.tokenizer, ready.loaded.tokenizer
+    return TranslatedProposer(ready.lm, ready.loaded.end_ids, other, mine, target.lm.vocab_size), ready
+
+
+def _quantized(setup: Setup) -> Built:
+    chosen = setup.settings.quantized_precision
+    if chosen == "auto":
+        chosen = precision.fastest_quantized(registry.device())
+    return setup.drafting(setup.store.drafter(setup.target, setup.settings.target, chosen, setup.report))
+
+
+def _self(setup: Setup) -> Built:
+    return setup.drafting(setup.store.twin(setup.target, setup.report))
+
+
+def _noisy_oracle(setup: Setup) -> Built:
+    alpha, num_tokens = setup.settings.noise_alpha, setup.target.lm.vocab_size
+    return NoisyOracleProposer(setup.answer_ids(), alpha, num_tokens), None
+
+
+BUILDERS: dict[str, Callable[[Setup], Built]] = {
+    "none": lambda setup: (Proposer(), None),
+    "ngram": _ngram,
+    "suffix": _suffix,
+    "draft": _draft,
+    "quantized": _quantized,
+    "self": _self,
+    "oracle": lambda setup: (OracleProposer(setup.answer_ids()), None),
+    "noisy-oracle": _noisy_oracle,
+    "random": lambda setup: (RandomProposer(setup.target.lm.vocab_size), None),
+}
 
 
 def environment_of(target: ReadyModel, drafter: ReadyModel | None) -> dict:

@@ -53,3 +53,19 @@ def test_each_token_is_indexed_once():
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(ValueError):
         NgramProposer(*sizes)
+
+
+def test_a_corpus_is_looked_up_in_behind_prompt_and_output():
+    corpus = [1, 2, 3, 4, 5]
+    assert propose(NgramProposer(1, 2, corpus), [9, 1, 2]) == [3, 4, 5]
+    assert propose(NgramProposer(2, 2, corpus), [1, 2, 8, 1, 2], 1) == [8]
+    assert propose(NgramProposer(1, 2, corpus), [2, 8, 1, 2], 1) == [3]  # two tokens of the corpus before one
+    assert propose(NgramProposer(1, 2, corpus), [1, 2]) == [3, 4, 5]  # the whole context may match
+
+
+def test_the_corpus_stays_over_runs_and_nothing_else_does():
+    proposer = NgramProposer(1, 2, [1, 2, 3])
+    assert propose(proposer, [7, 8, 7], 1) == [8]
+    proposer.reset()
+    assert propose(proposer, [8, 7]) == []
+    assert propose(proposer, [8, 7, 2]) == [3]

@@ -17,7 +17,16 @@ from playground.lm.generic import TransformersLM
 from playground.lm.lean import LeanLM
 from playground.lm.weights import LeanWeights, release, unsupported_reason
 
-__all__ = ["CachedLM", "LeanLM", "LeanWeights", "TransformersLM", "release", "unsupported_reason", "wrap"]
+__all__ = [
+    "CachedLM",
+    "LeanLM",
+    "LeanWeights",
+    "TransformersLM",
+    "another_cache",
+    "release",
+    "unsupported_reason",
+    "wrap",
+]
 
 
 def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consume: bool = False) -> CachedLM:
@@ -39,3 +48,16 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consum
     if precision in ("int8", "int4") and not getattr(model, "is_quantized", False):
         raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
     return TransformersLM(model, num_tokens, context_limit)
+
+
+def another_cache(lm: CachedLM) -> CachedLM:
+    """Return an empty cache over the same weights: the model once in memory, decoding two texts.
+
+    Raises:
+        TypeError: a backend that cannot share its weights.
+    """
+    if isinstance(lm, LeanLM):
+        return LeanLM(lm.weights, lm.vocab_size, lm.context_limit)
+    if isinstance(lm, TransformersLM):
+        return TransformersLM(lm._model, lm.vocab_size, lm.context_limit)
+    raise TypeError(f"{type(lm).__name__} cannot share its weights.")

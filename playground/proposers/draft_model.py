@@ -6,7 +6,7 @@ so "all accepted" (one token short) and "rejected" (too long) need no special ca
 Source: Leviathan et al. 2023; Chen et al. 2023.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -17,9 +17,15 @@ from playground.sampling import draw, is_greedy, to_probs
 
 
 class DraftModelProposer(Proposer):
-    """Drafts with a `CachedLM` that shares the target's token ids."""
+    """Drafts with a `CachedLM` that shares the target's token ids.
+
+    Attributes:
+        stops_after: given the draft's own probability of the token just drawn (before temperature and
+            filters), whether to end the draft behind it; None = never.
+    """
 
     name = "draft"
+    stops_after: Callable[[float], bool] | None = None
 
     def __init__(self, lm: CachedLM, end_ids: tuple[int, ...], num_tokens: int):
         """Args:
@@ -71,9 +77,16 @@ class DraftModelProposer(Proposer):
                 rows.append(to_probs(logits, sampling))
                 token = draw(rows[-1][0], rng)
             ids.append(token)
-            if len(ids) == gamma or token in self._end_ids:
+            if len(ids) == gamma or token in self._end_ids or self._unsure(logits[0], token):
                 return Proposal(ids, self._padded(torch.cat(rows)) if rows else None)
             pending = [token]
+
+    def _unsure(self, logits: torch.Tensor, token: int) -> bool:
+        return self.stops_after is not None and self.stops_after(float(torch.softmax(logits, -1)[token]))
+
+    def distrust(self, length: int) -> None:
+        """Compare the cache with the next context from `length` on: what follows may have changed."""
+        self._agreed = min(self._agreed, length)
 
     def _align(self, context: list[int]) -> None:
         """Roll the cache back to what it shares with the context, leaving at least one token to feed."""

@@ -1,9 +1,12 @@
 """Prompt lookup: the n-gram that ends the context, found earlier, predicts what comes next.
 
-Looks in prompt and output alike; the longest n-gram that occurs wins, among its occurrences the
-most recent. Deterministic, so q is one-hot and a token is accepted with probability p. The index
-grows by the new tokens only: constant time per token. Source: Saxena 2023, prompt lookup decoding.
+Looks in prompt and output alike, and behind them in an optional corpus; the longest n-gram that occurs
+wins, among its occurrences the most recent. Deterministic, so q is one-hot and a token is accepted with
+probability p. The index grows by the new tokens only: constant time per token. Source: Saxena 2023,
+prompt lookup decoding.
 """
+
+from collections.abc import Sequence
 
 import torch
 
@@ -16,10 +19,19 @@ class NgramProposer(Proposer):
 
     name = "ngram"
 
-    def __init__(self, ngram_min: int, ngram_max: int):
+    def __init__(self, ngram_min: int, ngram_max: int, corpus: Sequence[int] = ()):
+        """Index the corpus.
+
+        Args:
+            ngram_min, ngram_max: sizes tried, the largest first.
+            corpus: token ids looked up in where prompt and output have no n-gram of the same size.
+        """
         if not 1 <= ngram_min <= ngram_max:
             raise ValueError("n-gram sizes must satisfy 1 <= smallest <= largest.")
         self.sizes = range(ngram_max, ngram_min - 1, -1)
+        self._corpus = list(corpus)
+        self._corpus_index: dict[tuple[int, ...], int] = {}
+        self._add(self._corpus_index, self._corpus, range(1, len(self._corpus)))
         self.reset()
 
     def reset(self) -> None:
@@ -38,18 +50,25 @@ class NgramProposer(Proposer):
         """
         self._index_to(context, len(context) - 1)
         for size in self.sizes:
-            if size < len(context):
-                start = self._index.get(tuple(context[-size:]))
-                if start is not None:
-                    return Proposal(_copy(context, start, gamma))
+            if size > len(context):
+                continue
+            last = tuple(context[-size:])
+            if (start := self._index.get(last)) is not None:
+                return Proposal(_copy(context, start, gamma))
+            if (start := self._corpus_index.get(last)) is not None:
+                return Proposal(self._corpus[start : start + gamma])
         return Proposal([])
 
     def _index_to(self, context: list[int], end: int) -> None:
-        for position in range(self._indexed + 1, end + 1):
+        self._add(self._index, context, range(self._indexed + 1, end + 1))
+        self._indexed = max(self._indexed, end)
+
+    def _add(self, index: dict[tuple[int, ...], int], ids: list[int], positions: range) -> None:
+        """Index the n-grams that end at `positions`."""
+        for position in positions:
             for size in self.sizes:
                 if size <= position:
-                    self._index[tuple(context[position - size : position])] = position
-        self._indexed = max(self._indexed, end)
+                    index[tuple(ids[position - size : position])] = position
 
 
 def _copy(context: list[int], start: int, count: int) -> list[int]:

@@ -4,6 +4,8 @@ A draft hands token ids to the target, so ids must mean the same text in both. P
 tables are no obstacle: what counts is the tokens, not config.vocab_size. The prompt is turned into
 ids by the target alone and only the target's end tokens end a text, so a draft without a chat
 template, or with another one, stays exact; it merely guesses less well, which pair_notice says.
+A draft with other tokens can still write text that is encoded again for the target, where both
+tokenizers give text back unchanged: check_translation.
 Rules after llama.cpp's check of draft vocabularies, without its tolerance for the first five ids.
 """
 
@@ -14,6 +16,7 @@ from playground.registry.errors import ModelError
 from playground.registry.loading import LoadedModel
 
 MAX_LENGTH_DIFFERENCE = 128  # added tokens at the end of the draft's vocabulary, never proposed
+SAMPLE = "Zwölf fox\n  (a + 1) don't, THE end."  # what a tokenizer may lose: case, accents, spaces, line breaks
 HINT = "Choose a draft of the same family as the target, or a proposer that needs no draft, such as n-gram."
 
 
@@ -24,6 +27,34 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
         ModelError: one sentence naming the first mismatch, in the order tokenizer type, number of
             tokens, text of a token, start and end tokens, tokens the draft lacks, rollback.
     """
+    _check_shared(target, draft)
+    _check_rollback(target, draft)
+
+
+def check_translation(target: LoadedModel, draft: LoadedModel) -> None:
+    """Refuse a draft that cannot guess for this target even as text.
+
+    Raises:
+        ModelError: one sentence: a tokenizer that changes text, or a cache that cannot be rolled back.
+    """
+    for loaded, role in ((target, "target"), (draft, "draft")):
+        ids = loaded.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
+        back = loaded.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+        changed = back.strip() != SAMPLE
+        _refuse_if(changed, f"Their tokens differ, and the tokenizer of the {role} does not give text back unchanged.")
+    _check_rollback(target, draft)
+
+
+def token_mismatch(target: LoadedModel, draft: LoadedModel) -> str:
+    """Return the first way in which the token ids of two models differ, or "" when a draft can use the target's."""
+    try:
+        _check_shared(target, draft)
+    except ModelError as error:
+        return error.message
+    return ""
+
+
+def _check_shared(target: LoadedModel, draft: LoadedModel) -> None:
     mine, other = target.tokenizer, draft.tokenizer
     _refuse_if(
         _kind(mine) != _kind(other),
@@ -39,6 +70,9 @@ def check_pair(target: LoadedModel, draft: LoadedModel) -> None:
         known < emitted,
         f"The target can emit {emitted:,} different tokens, and the draft knows only the first {known:,} of them.",
     )
+
+
+def _check_rollback(target: LoadedModel, draft: LoadedModel) -> None:
     for loaded, role in ((target, "target"), (draft, "draft")):
         problem = rollback_problem(loaded.config, type(loaded.model))
         _refuse_if(bool(problem), f"The {role} {problem}.")
@@ -64,6 +98,8 @@ def num_rows(loaded: LoadedModel) -> int:
 
 def pair_notice(target: LoadedModel, draft: LoadedModel) -> str:
     """Say what will make this draft guess less well than it could, or return ""."""
+    if token_mismatch(target, draft):
+        return "The draft has another tokenizer: it writes text, which is encoded again for the target."
     templates = [getattr(loaded.tokenizer, "chat_template", None) for loaded in (target, draft)]
     if templates[0] and not templates[1]:
         return "The draft has no chat template of its own: it was not trained on chats and may guess them badly."
