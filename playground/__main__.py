@@ -14,9 +14,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from playground.config import DEFAULTS, PRECISIONS, PROPOSERS, RANGES, RunSettings
+from playground.config import DEFAULTS, PROPOSERS
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
+from playground.run_options import add_run_options, settings_of
 from playground.speeds import Speed, Step
 from playground.training.command import add_train
 
@@ -39,21 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _add_run(commands) -> None:
     run = commands.add_parser("run", help="generate once and report")
     run.set_defaults(act=_run)
-    run.add_argument("--prompt", help="the prompt; - reads standard input", required=True)
-    run.add_argument("--system-prompt", default="")
-    run.add_argument("--no-chat-template", action="store_true", help="feed the prompt as plain text")
-    run.add_argument("--proposer", choices=PROPOSERS, default=DEFAULTS["proposer"])
-    run.add_argument("--target", default=DEFAULTS["target"], help="manifest id, local folder or Hub id")
-    run.add_argument("--draft", default="", help="draft model, for --proposer draft")
-    run.add_argument("--precision", choices=PRECISIONS, default=DEFAULTS["target_precision"])
-    run.add_argument("--draft-precision", choices=PRECISIONS, default=DEFAULTS["draft_precision"])
-    run.add_argument("--quantized-precision", choices=("auto", *PRECISIONS), default="auto")
-    for name in ("gamma", "max_new_tokens", "temperature", "top_k", "top_p", "seed", "ngram_min", "ngram_max"):
-        allowed = RANGES[name]
-        text = f"{allowed.low:g} to {allowed.high:g}, default {allowed.default:g}"
-        kind = int if allowed.whole else float
-        run.add_argument(f"--{name.replace('_', '-')}", type=kind, default=kind(allowed.default), help=text)
-    run.add_argument("--stop", action="append", default=[], help="a stop string; may be repeated")
+    add_run_options(run)
     run.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run here; - for stdout")
     run.add_argument("--quiet", action="store_true", help="print no text and no figures")
 
@@ -74,32 +61,9 @@ def _add_bench(commands) -> None:
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures here; - for stdout")
 
 
-def _settings(options: argparse.Namespace) -> RunSettings:
-    return RunSettings(
-        prompt=sys.stdin.read() if options.prompt == "-" else options.prompt,
-        system_prompt=options.system_prompt,
-        chat_template=not options.no_chat_template,
-        target=options.target,
-        target_precision=options.precision,
-        proposer=options.proposer,
-        draft=options.draft,
-        draft_precision=options.draft_precision,
-        quantized_precision=options.quantized_precision,
-        gamma=options.gamma,
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        seed=options.seed,
-        max_new_tokens=options.max_new_tokens,
-        stop_strings=tuple(options.stop),
-        ngram_min=options.ngram_min,
-        ngram_max=options.ngram_max,
-    )
-
-
 def _run(options: argparse.Namespace) -> int:
     try:
-        settings = _settings(options)
+        settings = settings_of(options)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -182,6 +146,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _models(options: argparse.Namespace) -> int:
+    from playground.choices import gamma_policies, proposer_options
     from playground.session import Playground
 
     playground = Playground()
@@ -189,7 +154,8 @@ def _models(options: argparse.Namespace) -> int:
     chosen, speeds = playground.options(), playground.speeds(options.target)
     if options.json:
         known = {"speeds": {precision: asdict(speed) for precision, speed in speeds.items()}}
-        print(json.dumps(asdict(chosen) | {"proposers": list(PROPOSERS)} | known, ensure_ascii=False, indent=1))
+        known |= {"proposers": proposer_options(), "gamma_policies": gamma_policies()}
+        print(json.dumps(asdict(chosen) | known, ensure_ascii=False, indent=1))
         return code
     if not options.measure:
         print(f"proposers: {', '.join(PROPOSERS)}\n\ntargets and drafts:")

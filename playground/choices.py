@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from playground import registry
+from playground.config import FULL_DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, RANGES
 from playground.registry import hub, precision
 from playground.registry.manifest import Option
 
@@ -35,3 +36,21 @@ def options() -> Options:
     suggested = registry.suggest_target()
     drafts = registry.draft_options(suggested) or targets
     return Options(targets, drafts, precisions, [auto, *small], registry.environment(), notice, suggested)
+
+
+def proposer_options() -> list[dict]:
+    """List the proposers with the settings that matter to each, their defaults and ranges."""
+    return [{"id": name, "options": [_described(o) for o in options]} for name, options in PROPOSER_OPTIONS.items()]
+
+
+def gamma_policies() -> list[dict]:
+    """List the policies for gamma in the same way."""
+    own = {"confidence": ("gamma", "confidence_threshold")}
+    return [{"id": name, "options": [_described(o) for o in own.get(name, ("gamma",))]} for name in GAMMA_POLICIES]
+
+
+def _described(name: str) -> dict:
+    described = {"name": name, "default": FULL_DEFAULTS[name]}
+    if name in RANGES:
+        described |= {"low": RANGES[name].low, "high": RANGES[name].high, "step": RANGES[name].step}
+    return described

@@ -1,9 +1,13 @@
 """Settings to proposers on a tiny checkpoint: every name, every policy, a draft with another tokenizer, a corpus."""
 
+import json
+from dataclasses import fields
+
 import pytest
 from tiny_checkpoints import OTHER_SENTENCES, save_llama, tiny_tokenizer
 
 from playground import config
+from playground.__main__ import main
 from playground.config import FullSettings, RunSettings
 from playground.events import Failed, Progress, Proposed, Started
 from playground.report import Recorder
@@ -157,3 +161,28 @@ def test_the_settings_of_the_page_are_full_settings_with_defaults():
 def test_a_bad_option_is_refused_in_a_sentence(changes, words):
     with pytest.raises(ValueError, match=words):
         FullSettings("hello", **changes)
+
+
+def test_the_run_command_has_an_option_for_every_setting(folders, tmp_path, capsys):
+    corpus, out = tmp_path / "corpus.txt", tmp_path / "run.json"
+    corpus.write_text("The quick brown fox jumps", encoding="utf-8")
+    command = ["run", "--target", folders["target"], "--precision", "float32", "--prompt", "The quick brown"]
+    command += ["--proposer", "suffix", "--gamma-policy", "moving-average", "--min-share", "0.3", "--gamma", "4"]
+    assert main([*command, "--corpus", str(corpus), "--max-new-tokens", "9", "--json", str(out)]) == 0
+    kept = json.loads(out.read_text())["settings"]
+    assert (kept["proposer"], kept["gamma_policy"], kept["min_share"]) == ("suffix", "moving-average", 0.3)
+    assert kept["corpus"] == "The quick brown fox jumps"
+    assert set(kept) == {item.name for item in fields(FullSettings)}
+    assert main([*command, "--corpus", "/no/such/file"]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_models_command_lists_proposers_and_policies_with_their_options(capsys):
+    assert main(["models", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [item["id"] for item in listed["proposers"]] == list(config.PROPOSERS)
+    options = {item["id"]: [option["name"] for option in item["options"]] for item in listed["proposers"]}
+    assert options["suffix"] == ["min_share", "corpus"]
+    noise = next(item for item in listed["proposers"] if item["id"] == "noisy-oracle")["options"][0]
+    assert (noise["default"], noise["low"], noise["high"]) == (0.8, 0.0, 1.0)
+    assert [item["id"] for item in listed["gamma_policies"]] == list(config.GAMMA_POLICIES)

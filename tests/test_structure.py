@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LEVELS = {
     0: "config events",
-    1: "theory gamma sampling verify text presets turns batches",
+    1: "theory gamma sampling verify text presets turns batches run_options",
     2: "lm heads registry threads prompt choices",
     3: "proposers display speeds",
     4: "engine metrics trace report baseline models run_setup measurement",
