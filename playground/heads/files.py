@@ -50,6 +50,7 @@ def write_folder(folder: Path, config: dict, state: dict[str, torch.Tensor], wei
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f"{weights_name}.partial"
     save_file(state, partial, metadata={"format": "pt"})
+    partial.chmod(0o644)  # safetensors writes for the owner only
     partial.replace(folder / weights_name)
     (folder / CONFIG_NAME).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 

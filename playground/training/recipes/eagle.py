@@ -12,6 +12,8 @@ from playground.heads import EagleHead
 from playground.training.batches import Batch
 from playground.training.recipes.base import DEPTH_DECAY, Guess, Recipe, Samples
 
+JUDGED_STEPS = 4  # of an evaluated chain; fewer are trained, the later ones are alike
+
 
 class EagleRecipe(Recipe):
     """Options: num_steps, feature_layers."""
@@ -35,7 +37,8 @@ class EagleRecipe(Recipe):
         keys: list[torch.Tensor] = []
         values: list[torch.Tensor] = []
         found = []
-        for step in range(1, self.options.get("num_steps", 3) + 1):
+        steps = self.options.get("num_steps", 3)
+        for step in range(1, (steps if module.training else max(steps, JUDGED_STEPS)) + 1):
             if batch.ids.shape[1] <= step:
                 break
             embeds = self.embed(batch.ids[:, step:])  # row t: token t + step
