@@ -1,5 +1,6 @@
 # make run   the app at http://127.0.0.1:7860
 # make test  lint and every test, the real model and a real browser included
+# make bench  the engine against transformers and llama.cpp, tables in bench.txt and bench.json
 # Each makes its own .venv; PYTHON picks the interpreter (3.11 or newer), PORT the port.
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ lint: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
 
 bench: $(STAMP)
-	$(BIN)/python -m playground bench
+	$(BIN)/python -m playground bench --json bench.json --table bench.txt
 
 $(STAMP): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'

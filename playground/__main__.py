@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def _add_bench(commands) -> None:
     bench.add_argument("--quick", action="store_true", help="about two minutes: two tasks, fewer tokens")
     bench.add_argument("--page", action="store_true", help="what an open page costs instead (needs a browser)")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures here; - for stdout")
+    bench.add_argument("--table", type=Path, metavar="FILE", help="write the printed table here")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -127,7 +129,8 @@ def _print_figures(report: dict) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from playground.lab.bench import run_bench, table
+    from playground.lab.bench import run_bench
+    from playground.lab.bench_table import table
 
     def report(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -139,10 +142,24 @@ def _bench(options: argparse.Namespace) -> int:
         print(json.dumps(figures, indent=1))
         return 0
     figures = run_bench(options.quick, report)
+    if not options.quick:
+        figures |= _page_tax(report)
     _write(figures, options.json)
+    if options.table:
+        options.table.write_text(table(figures) + "\n", encoding="utf-8")
     if str(options.json) != "-":
         print(table(figures))
     return 0
+
+
+def _page_tax(report: Callable[[str], None]) -> dict:
+    from playground.ui.page_tax import measure
+
+    try:
+        return measure(7, report)
+    except RuntimeError as error:
+        report(str(error))
+        return {}
 
 
 def _models(options: argparse.Namespace) -> int:

@@ -290,3 +290,13 @@ def test_releasing_frees_the_packed_weights_and_keeps_the_decoder_right():
     release(model)
     assert sum(p.numel() for p in model.parameters()) == model.get_input_embeddings().weight.numel()
     assert_close(lm.extend(IDS[:9]), expected)
+
+
+def test_keys_shared_by_several_heads_are_read_once_in_wide_passes_and_long_contexts(monkeypatch):
+    monkeypatch.setattr("playground.lm.lean.MIN_GROUPED_CONTEXT", 20)
+    monkeypatch.setattr("playground.lm.lean.MAX_GROUPED_WIDTH", 6)
+    target = lean(tiny_llama())
+    shared = target.weights.num_heads // target.weights.num_kv
+    assert shared > 1
+    groups = [target._group(count, end) for count, end in ((1, 19), (1, 20), (6, 8), (7, 8))]
+    assert groups == [1, shared, shared, 1]

@@ -1,8 +1,9 @@
 """A lean forward pass for the Llama family (Llama, SmolLM, Mistral, Qwen2/2.5, Qwen3).
 
 Runs on fused, packed weights (weights.py). Keys and values of a layer live in one preallocated
-token-major buffer that doubles when full; a pass writes its rows, rolling back changes nothing but
-the length. On a CPU the cache and the attention are float32: PyTorch's bfloat16 attention kernel is
+head-major buffer that doubles when full; a pass writes its rows, rolling back changes nothing but
+the length. Queries that share a key head go through attention as rows of one head, so that each key
+is read once. On a CPU the cache and the attention are float32: PyTorch's bfloat16 attention kernel is
 several times slower there. A pass can stop after the first k layers (`extend_partly`), and the next
 `extend` over the same tokens goes on from there. On a GPU, passes of up to 17 tokens are replayed as
 CUDA graphs (graphs.py). Equal to transformers' logits to float32 rounding.
@@ -19,6 +20,8 @@ from playground.lm.weights import LayerWeights, LeanWeights
 
 INITIAL_CAPACITY = 512  # tokens
 MAX_STATIC_WIDTH = 17  # tokens in the widest pass a chain can ask for
+MAX_GROUPED_WIDTH = 64  # wider passes have work enough per key, and their masks would be large
+MIN_GROUPED_CONTEXT = 1024  # for one token; measured
 
 
 class LeanLM(CachedLM):
@@ -56,6 +59,11 @@ class LeanLM(CachedLM):
         with torch.inference_mode():
             self._grow(INITIAL_CAPACITY)
 
+    @property
+    def cache_bytes(self) -> int:
+        """Memory of keys and values, room for growth included."""
+        return sum(buffer.nbytes for buffer in self._kv)
+
     @torch.inference_mode()
     def extend_partly(self, ids: Sequence[int], num_layers: int) -> torch.Tensor:
         """Run `ids` through the first layers only; they do not count as cached until `extend` completes them.
@@ -91,12 +99,12 @@ class LeanLM(CachedLM):
         if capacity == self._capacity:
             return
         weights, old, used = self.weights, self._kv, self._capacity
-        shape = (capacity, 2 * weights.num_kv, weights.head_dim)  # keys, then values
+        shape = (2 * weights.num_kv, capacity, weights.head_dim)  # keys, then values
         grown = []  # all or nothing: without memory for it the old buffers stay in use
         for index in range(self.num_layers):
             buffer = torch.zeros(shape, dtype=self._cache_dtype, device=self.device)
             if old:
-                buffer[:used] = old[index]
+                buffer[:, :used] = old[index]
             grown.append(buffer)
         self._kv = grown
         self._capacity = capacity
@@ -141,11 +149,20 @@ class LeanLM(CachedLM):
     def _run(self, x, positions, rows, end: int, mask, first: int = 0, last: int | None = None) -> torch.Tensor:
         """Layers first … last - 1: rotate by `positions`, write cache rows `rows`, look at the first `end` rows."""
         cos, sin = self._angles(positions, len(x))
+        group = self._group(len(x), end)
+        if mask is not None and group > 1:
+            mask = mask.repeat(group, 1)
         for index in range(first, self.num_layers if last is None else last):
             if index in self.taps:
                 self.hidden[index] = x
-            x = self._block(self.weights.layers[index], self._kv[index], x, cos, sin, mask, rows, end)
+            x = self._block(self.weights.layers[index], self._kv[index], x, cos, sin, mask, rows, end, group)
         return x
+
+    def _group(self, count: int, end: int) -> int:
+        """Query heads that go through attention as one: all that share keys, where that is faster."""
+        shared = self.weights.num_heads // self.weights.num_kv
+        wide, short = count > MAX_GROUPED_WIDTH, count == 1 and end < MIN_GROUPED_CONTEXT
+        return 1 if wide or short else shared
 
     def _fixed(self, inputs: StaticInputs) -> torch.Tensor:
         """A pass of fixed shape, for graphs.py: the whole cache buffer is looked at, the mask decides."""
@@ -195,7 +212,7 @@ class LeanLM(CachedLM):
         x = F.rms_norm(x, (weights.hidden_size,), weights.final_norm, weights.eps)
         return weights.head(x)[:, : self.vocab_size].float()
 
-    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, mask, rows, end: int) -> torch.Tensor:
+    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, mask, rows, end: int, group: int):
         weights, count = self.weights, len(x)
         heads, kv_heads, head_dim = weights.num_heads, weights.num_kv, weights.head_dim
         hidden = F.rms_norm(x, (weights.hidden_size,), layer.norm_in, weights.eps)
@@ -203,16 +220,17 @@ class LeanLM(CachedLM):
         if layer.q_norm is not None:
             qkv = self._normed(layer, qkv)
         qkv = torch.addcmul(qkv * cos, qkv.roll(head_dim // 2, -1), sin)
-        kv[rows] = qkv[:, heads:]
-        seen = kv[:end].transpose(0, 1)[None]  # (1, 2·kv, end, head_dim)
+        kv[:, rows] = qkv[:, heads:].transpose(0, 1)
+        seen = kv[None, :, :end]  # (1, 2·kv, end, head_dim)
         mixed = F.scaled_dot_product_attention(
-            qkv[:, :heads].transpose(0, 1)[None],
+            qkv[:, :heads].transpose(0, 1).reshape(1, heads // group, group * count, head_dim),
             seen[:, :kv_heads],
             seen[:, kv_heads:],
             attn_mask=mask,
-            enable_gqa=heads != kv_heads,
+            enable_gqa=heads // group != kv_heads,
         )
-        x = x + layer.out(mixed[0].transpose(0, 1).reshape(count, -1).to(weights.dtype))
+        mixed = mixed.reshape(heads, count, head_dim).transpose(0, 1).reshape(count, -1)
+        x = x + layer.out(mixed.to(weights.dtype))
         hidden = F.rms_norm(x, (weights.hidden_size,), layer.norm_mlp, weights.eps)
         gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
         return x + layer.down(F.silu(gate) * up)
@@ -232,4 +250,4 @@ class LeanLM(CachedLM):
     def _move(self, start: int, indices: list[int]) -> None:
         rows = torch.tensor(indices, device=self.device) + start
         for kv in self._kv:
-            kv[start : start + len(indices)] = kv[rows]
+            kv[:, start : start + len(indices)] = kv[:, rows]
