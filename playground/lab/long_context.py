@@ -39,7 +39,7 @@ def measure(target: LeanLM, gamma: int, proposer: NgramProposer, report: Callabl
         for _ in range(REPEATS + 2):
             for width, values in times.items():
                 start = perf_counter()
-                target.extend([100] * width)
+                target.extend(context[:1] * width)
                 values.append((perf_counter() - start) * 1000)
                 target.rollback(length)
         plain, round_ = (statistics.median(values[2:]) for values in times.values())
