@@ -12,10 +12,10 @@ from playground.proposers import NgramProposer
 
 
 def test_long_contexts_are_measured_where_they_fit(monkeypatch):
-    monkeypatch.setattr(long_context, "LENGTHS", (16, 64, 10_000))
+    monkeypatch.setattr(long_context, "LENGTHS", (60, 120, 10_000))
     target = lean(tiny_llama())
     records = long_context.measure(target, 5, NgramProposer(2, 4), lambda line: None)
-    assert [record["tokens"] for record in records] == [16, 64]
+    assert [record["tokens"] for record in records] == [60, 120]
     assert all(record["plain_ms"] > 0 and record["cache_mib"] > 0 for record in records)
     assert target.length == 0
 
