@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from playground import registry
-from playground.config import FULL_DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, RANGES
+from playground.config import DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, RANGES
 from playground.registry import hub, precision
 from playground.registry.manifest import Option
 
@@ -28,7 +28,7 @@ def options() -> Options:
     targets = registry.target_options()
     fastest = precision.fastest_quantized(where)
     auto = Option("auto", f"fastest here ({fastest})", True)
-    small = [option for option in precisions if option.id in ("int8", "int4", "nf4", "fp4")]
+    small = [option for option in precisions if option.id in ("fp8", "int8", "int4", "nf4", "fp4")]
     away = [option for option in targets if not option.available and "out of reach" in option.reason]
     notice = "The Hugging Face Hub is out of reach here: only models on this machine can be chosen." if away else ""
     if hub.offline():
@@ -50,7 +50,7 @@ def gamma_policies() -> list[dict]:
 
 
 def _described(name: str) -> dict:
-    described = {"name": name, "default": FULL_DEFAULTS[name]}
+    described = {"name": name, "default": DEFAULTS[name]}
     if name in RANGES:
         described |= {"low": RANGES[name].low, "high": RANGES[name].high, "step": RANGES[name].step}
     return described

@@ -22,7 +22,7 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "random": (),
 }
 GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
-PRECISIONS = ("float32", "bfloat16", "float16", "int8", "int4", "nf4", "fp4")
+PRECISIONS = ("float32", "bfloat16", "float16", "fp8", "int8", "int4", "nf4", "fp4")
 DEFAULT_TARGET = "smollm2-135m"
 # int8 and int4 on a CPU keep a 16-bit copy of the rounded weights for wide passes in models up to this size.
 WIDE_COPY_MAX_PARAMS = 500_000_000

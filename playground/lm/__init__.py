@@ -8,6 +8,7 @@ for everything else. Both give the same `CachedLM`: extend, rollback, keep.
     weights.py      the fused, packed weights it runs on
     generic.py      any other causal model, through transformers, on our own cache layers
     linear.py       matrix products: plain, packed for oneDNN, int8, int4
+    fp8.py          the same in 8-bit floating point, for GPUs
 """
 
 from typing import Any
@@ -34,7 +35,7 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consum
 
     Args:
         model: a transformers causal language model in eval mode.
-        precision: one of config.PRECISIONS; int8 and int4 are packed here on a CPU.
+        precision: one of config.PRECISIONS; int8 and int4 are packed here on a CPU, fp8 on a GPU.
         num_tokens: tokens the tokenizer knows; logits of padded rows beyond it are cut off.
         context_limit: longest context in tokens.
         consume: free the weights of `model` as they are packed; it can then no longer run by itself.
@@ -45,7 +46,7 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consum
     reason = unsupported_reason(model)
     if reason is None:
         return LeanLM(LeanWeights(model, precision, consume), num_tokens, context_limit)
-    if precision in ("int8", "int4") and not getattr(model, "is_quantized", False):
+    if precision in ("int8", "int4", "fp8") and not getattr(model, "is_quantized", False):
         raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
     return TransformersLM(model, num_tokens, context_limit)
 

@@ -17,6 +17,8 @@ from time import perf_counter
 import torch
 import torch.nn.functional as F
 
+from playground.lm.fp8 import Fp8Linear
+
 Linear = Callable[[torch.Tensor], torch.Tensor]
 
 PACK_ROWS_HINT = 8  # rows oneDNN lays the packed weight out for: best over 1..16 where measured
@@ -171,10 +173,12 @@ def make_linear(
 
     Args:
         weight: the weight in the model's dtype; bias: (out,) or None.
-        precision: one of config.PRECISIONS; on other devices than a CPU the weight stays as it is.
+        precision: one of config.PRECISIONS; on a GPU all but fp8 leave the weight as it is.
         switches: given, int8 and int4 also keep a 16-bit copy of the rounded weight for wide passes.
     """
     weight = weight.detach()
+    if precision == "fp8" and Fp8Linear.fits(weight):
+        return Fp8Linear(weight, bias)
     if weight.device.type != "cpu":
         return DenseLinear(weight, bias)
     half_bias = None if bias is None else bias.to(torch.bfloat16)

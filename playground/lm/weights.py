@@ -46,8 +46,8 @@ class LeanWeights:
             if consume:
                 _free(block, kept=())
         self.final_norm = model.model.norm.weight.detach()
-        # The output head stays at 8 bits in int4: rounding it to 4 costs most of the agreement.
-        head_precision = "int8" if precision == "int4" else precision
+        # The output head stays wider: rounding it costs most of the agreement.
+        head_precision = {"int4": "int8", "fp8": "bfloat16"}.get(precision, precision)
         self.head: Linear = make_linear(model.get_output_embeddings().weight, None, head_precision, switches)
         if consume:
             release(model)

@@ -76,7 +76,7 @@ def load_checkpoint(
     progress("loading", f"{name} is loaded", 1.0)
     notices.append(penalty_notice(model.generation_config))
     num_params = model.num_parameters()
-    packed_later = device == "cpu" and precision in ("int8", "int4")
+    packed_later = (device == "cpu" and precision in ("int8", "int4")) or precision == "fp8"
     return LoadedModel(
         name=name,
         model=model,
@@ -95,7 +95,7 @@ def load_checkpoint(
 
 
 def _load_format(precision: str, device: str) -> str:
-    return "bfloat16" if device == "cpu" and precision in ("int8", "int4") else precision
+    return "bfloat16" if precision == "fp8" or (device == "cpu" and precision in ("int8", "int4")) else precision
 
 
 def _announce(checkpoint: Checkpoint, name: str, needed: int, device: str, progress: Progress) -> str:
@@ -157,7 +157,7 @@ def _load_kwargs(checkpoint: Checkpoint, precision: str, device: str, needed: in
     from transformers import BitsAndBytesConfig, GgufConfig
 
     quantized = precision in ("nf4", "fp4") or (precision == "int8" and device == "cuda")
-    dtype = torch.bfloat16 if precision in ("int8", "int4", "nf4", "fp4") else getattr(torch, precision)
+    dtype = torch.bfloat16 if precision in ("fp8", "int8", "int4", "nf4", "fp4") else getattr(torch, precision)
     kwargs = {"dtype": dtype, "trust_remote_code": False, "local_files_only": True}
     if checkpoint.gguf_file:
         kwargs |= {"gguf_file": checkpoint.gguf_file, "quantization_config": GgufConfig(dequantize=True)}

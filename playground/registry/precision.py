@@ -1,7 +1,7 @@
 """Which number formats a device really runs, found out by running each once on a tiny layer.
 
-float32, bfloat16 and float16 are torch's own; int8 and int4 on a CPU use torch's packed kernels;
-nf4, fp4, and int8 on a GPU, use bitsandbytes. Nothing is assumed from version numbers, and no
+float32, bfloat16 and float16 are torch's own; fp8 on a GPU uses torch's scaled product; int8 and
+int4 on a CPU use torch's packed kernels; nf4, fp4, and int8 on a GPU, use bitsandbytes. Nothing is assumed from version numbers, and no
 speed is promised: what a format gains is measured by a run. Knows nothing of models.
 """
 
@@ -18,13 +18,14 @@ LABELS = {
     "float32": "float32 (exact, largest)",
     "bfloat16": "bfloat16",
     "float16": "float16",
+    "fp8": "FP8 (e4m3, scales per row)",
     "int8": "int8",
     "int4": "int4 (groups of 32)",
     "nf4": "NF4 (4-bit)",
     "fp4": "FP4 (4-bit)",
 }
 # Bits per weight, scales included: int4 has a 16-bit scale and zero per 32, nf4/fp4 a 32-bit scale per 64.
-BITS = {"float32": 32, "bfloat16": 16, "float16": 16, "int8": 8, "int4": 5, "nf4": 4.5, "fp4": 4.5}
+BITS = {"float32": 32, "bfloat16": 16, "float16": 16, "fp8": 8, "int8": 8, "int4": 5, "nf4": 4.5, "fp4": 4.5}
 UNQUANTIZED = ("float32", "bfloat16", "float16")
 UNPACKS = "Unpacks its weights in every step: saves memory on a CPU, not time."
 CPU_REMARKS = {"float16": "Often slower than bfloat16 on a CPU.", "nf4": UNPACKS, "fp4": UNPACKS}
@@ -65,7 +66,7 @@ def fastest_quantized(device: str) -> str:
     Raises:
         ModelError: no quantized format runs on this device.
     """
-    order = ("nf4", "int8", "fp4") if device == "cuda" else ("int4", "int8", "nf4", "fp4")
+    order = ("nf4", "fp8", "int8", "fp4") if device == "cuda" else ("int4", "int8", "nf4", "fp4")
     for precision in order:
         if not unavailable(precision, device):
             return precision
@@ -94,6 +95,8 @@ def usable_precision(precision: str, device: str) -> tuple[str, str]:
 @cache
 def unavailable(precision: str, device: str) -> str:
     """Return why a precision does not run on a device, or "" when a tiny layer ran in it."""
+    if precision == "fp8" and device != "cuda":
+        return "its kernel is for GPUs of compute capability 8.9 and later."
     if precision == "int4" and device != "cpu":
         return "its packed kernel is for CPUs only; nf4 is the 4-bit format of GPUs."
     try:
@@ -135,6 +138,7 @@ def _layers() -> dict[str, Callable]:
         "float32": _torch_product,
         "bfloat16": _torch_product,
         "float16": _torch_product,
+        "fp8": _fp8_product,
         "int8 cpu": _int8_product,
         "int8 cuda": _bitsandbytes_int8_product,
         "int4": _int4_product,
@@ -156,6 +160,12 @@ def _int8_product(inputs, weight, precision):
     scales = weight.abs().amax(1) / 127
     packed = (weight / scales[:, None]).round().to(torch.int8)
     return torch._weight_int8pack_mm(inputs.bfloat16(), packed, scales.bfloat16())
+
+
+def _fp8_product(inputs, weight, precision):
+    from playground.lm.fp8 import Fp8Linear
+
+    return Fp8Linear(weight, None)(inputs)
 
 
 def _int4_product(inputs, weight, precision):
