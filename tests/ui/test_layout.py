@@ -4,6 +4,7 @@ import subprocess
 import sys
 from html import unescape
 
+import gradio as gr
 from browser.double import Double, Option
 
 from playground.events import Failed, Progress
@@ -70,3 +71,18 @@ def test_the_machine_is_named_in_a_few_words():
     assert machine({"device": "cpu", "device_name": "AMD EPYC", "cores": 2}) == "AMD EPYC, 2 cores"
     assert machine({"device": "cuda", "device_name": "NVIDIA H200", "cores": 16}) == "NVIDIA H200"
     assert machine({}) == ""
+
+
+def test_no_event_makes_gradio_copy_components_with_each_message_of_a_run():
+    page = build(Double())
+    for event in page.fns.values():
+        if event.fn is not None and event.outputs:
+            assert event.show_progress == "hidden", event.name
+            assert [type(shown) for shown in event.show_progress_on or ()] == [gr.State], event.name
+
+
+def test_the_server_looks_for_new_events_seldom():
+    queue = build(Double())._queue
+    assert {"sleep_when_free", "progress_update_sleep_when_free"} <= set(vars(gr.Blocks()._queue))
+    assert queue.sleep_when_free >= 0.05
+    assert queue.progress_update_sleep_when_free >= 0.1
