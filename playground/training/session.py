@@ -172,5 +172,8 @@ class Rate:
     def __call__(self, done: int) -> None:
         self._start = self._start or (perf_counter(), done)
         rate = (done - self._start[1]) / max(1e-6, perf_counter() - self._start[0])
-        left = max(0, self._total - done) / max(1e-6, rate) / 60
-        self._show(f"{self._what}: {done:,} of {self._total:,} tokens, {rate:,.0f} a second, {left:.1f} min left")
+        text = f"{self._what}: {done:,} of {self._total:,} tokens"
+        if rate > 0:
+            left = max(0, self._total - done) / rate / 60
+            text += f", {rate:,.0f} a second, {left:.1f} min left"
+        self._show(text)
