@@ -116,9 +116,10 @@ def _check_stop_strings(stop_strings: tuple[str, ...]) -> None:
 class RunSettings:
     """Everything a person chooses for one run: models, proposer, sampling, prompt.
 
-    `target` and `draft` are ids of the manifest, local folders or Hub ids. `draft` matters to the
-    proposer "draft" only, `quantized_precision` to "quantized" only ("auto" = the fastest this
-    device has), the n-gram sizes to "ngram" only.
+    `target` and `draft` are ids of the manifest, local folders or Hub ids. PROPOSER_OPTIONS says which
+    settings matter to which proposer. The `quantized_precision` "auto" is the fastest this device has;
+    `corpus` is text to look up in besides prompt and output. With another policy than "constant", `gamma`
+    is the most that is asked for; `confidence_threshold` matters to the policy "confidence" only.
     """
 
     prompt: str
@@ -139,6 +140,11 @@ class RunSettings:
     stop_strings: tuple[str, ...] = ()
     ngram_min: int = 2
     ngram_max: int = 4
+    gamma_policy: str = "constant"
+    confidence_threshold: float = RANGES["confidence_threshold"].default
+    min_share: float = RANGES["min_share"].default
+    noise_alpha: float = RANGES["noise_alpha"].default
+    corpus: str = ""
 
     def __post_init__(self):
         _check_ranges(self)
@@ -153,6 +159,9 @@ class RunSettings:
         _check_choice("target_precision", self.target_precision, PRECISIONS)
         _check_choice("draft_precision", self.draft_precision, PRECISIONS)
         _check_choice("quantized_precision", self.quantized_precision, ("auto", *PRECISIONS))
+        _check_choice("gamma_policy", self.gamma_policy, GAMMA_POLICIES)
+        if not isinstance(self.corpus, str) or len(self.corpus) > MAX_CORPUS_LENGTH:
+            raise ValueError(f"The corpus must be text of at most {MAX_CORPUS_LENGTH:,} characters.")
         if self.ngram_min > self.ngram_max:
             raise ValueError("The smallest n-gram size must not exceed the largest.")
         if not isinstance(self.prompt, str) or not self.prompt.strip():
@@ -169,36 +178,7 @@ class RunSettings:
         return asdict(self) | {"stop_strings": list(self.stop_strings)}
 
 
-@dataclass(frozen=True, slots=True)
-class FullSettings(RunSettings):
-    """RunSettings with the options that the page does not show yet.
-
-    With another policy than "constant", `gamma` is the most that is asked for; `confidence_threshold`
-    matters to the policy "confidence" only. `corpus` is text to look up in besides prompt and output.
-    """
-
-    gamma_policy: str = "constant"
-    confidence_threshold: float = RANGES["confidence_threshold"].default
-    min_share: float = RANGES["min_share"].default
-    noise_alpha: float = RANGES["noise_alpha"].default
-    corpus: str = ""
-
-    def __post_init__(self):
-        RunSettings.__post_init__(self)
-        _check_choice("gamma_policy", self.gamma_policy, GAMMA_POLICIES)
-        if not isinstance(self.corpus, str) or len(self.corpus) > MAX_CORPUS_LENGTH:
-            raise ValueError(f"The corpus must be text of at most {MAX_CORPUS_LENGTH:,} characters.")
-
-    @classmethod
-    def of(cls, settings: RunSettings) -> "FullSettings":
-        """Return the settings, with defaults for what they lack."""
-        if isinstance(settings, cls):
-            return settings
-        return cls(**{item.name: getattr(settings, item.name) for item in fields(settings)})
-
-
 DEFAULTS = {item.name: item.default for item in fields(RunSettings) if item.name != "prompt"}
-FULL_DEFAULTS = {item.name: item.default for item in fields(FullSettings) if item.name != "prompt"}
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

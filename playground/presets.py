@@ -24,6 +24,7 @@ class Preset:
 PRESET_DEFAULTS = {
     "proposer": "ngram",
     "gamma": 5,
+    "gamma_policy": "constant",
     "temperature": 0.0,
     "max_new_tokens": 160,
     "seed": 0,

@@ -8,7 +8,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from playground.config import FULL_DEFAULTS, GAMMA_POLICIES, PRECISIONS, PROPOSERS, RANGES, FullSettings
+from playground.config import DEFAULTS, GAMMA_POLICIES, PRECISIONS, PROPOSERS, RANGES, RunSettings
 
 CHOICES = {
     "proposer": PROPOSERS,
@@ -23,14 +23,12 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--prompt", help="the prompt; - reads standard input", required=True)
     run.add_argument("--system-prompt", default="")
     run.add_argument("--no-chat-template", action="store_true", help="feed the prompt as plain text")
-    run.add_argument("--target", default=FULL_DEFAULTS["target"], help="manifest id, local folder or Hub id")
-    run.add_argument(
-        "--precision", dest="target_precision", choices=PRECISIONS, default=FULL_DEFAULTS["target_precision"]
-    )
+    run.add_argument("--target", default=DEFAULTS["target"], help="manifest id, local folder or Hub id")
+    run.add_argument("--precision", dest="target_precision", choices=PRECISIONS, default=DEFAULTS["target_precision"])
     run.add_argument("--draft", default="", help="draft model, for --proposer draft")
     for name, choices in CHOICES.items():
-        run.add_argument(_flag(name), choices=choices, default=FULL_DEFAULTS[name])
-    for name in FULL_DEFAULTS:
+        run.add_argument(_flag(name), choices=choices, default=DEFAULTS[name])
+    for name in DEFAULTS:
         if name in RANGES:
             allowed, kind = RANGES[name], int if RANGES[name].whole else float
             text = f"{allowed.low:g} to {allowed.high:g}, default {allowed.default:g}"
@@ -39,15 +37,15 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--stop", action="append", default=[], help="a stop string; may be repeated")
 
 
-def settings_of(options: argparse.Namespace) -> FullSettings:
+def settings_of(options: argparse.Namespace) -> RunSettings:
     """Build checked settings from parsed options.
 
     Raises:
         ValueError: a value out of range, or a corpus that cannot be read, in a sentence.
     """
     given = vars(options)
-    values = {item.name: given[item.name] for item in fields(FullSettings) if item.name in given}
-    return FullSettings(
+    values = {item.name: given[item.name] for item in fields(RunSettings) if item.name in given}
+    return RunSettings(
         **values
         | {
             "prompt": sys.stdin.read() if options.prompt == "-" else options.prompt,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from playground import registry
-from playground.config import FullSettings, RunSettings, SpecConfig
+from playground.config import RunSettings, SpecConfig
 from playground.engine import generate
 from playground.events import Finished, Verified
 from playground.gamma import POLICIES, ConfidencePolicy, GammaPolicy
@@ -39,7 +39,7 @@ class Setup:
 
     store: ModelStore
     target: ReadyModel
-    settings: FullSettings
+    settings: RunSettings
     report: Report
 
     def corpus_ids(self) -> list[int]:
@@ -79,13 +79,13 @@ def make_proposer(
         ModelError: no draft chosen, or one that cannot be loaded or does not fit the target.
         ValueError: a prompt that an oracle cannot answer, being empty or too long.
     """
-    setup = Setup(store, target, FullSettings.of(settings), report)
+    setup = Setup(store, target, settings, report)
     proposer, ready = BUILDERS[settings.proposer](setup)
     policy = _policy(setup.settings)
     return proposer if policy is None else AdaptiveProposer(proposer, policy), ready
 
 
-def _policy(settings: FullSettings) -> GammaPolicy | None:
+def _policy(settings: RunSettings) -> GammaPolicy | None:
     """The policy that wraps the proposer; a constant gamma needs none."""
     if settings.gamma_policy == "constant" or settings.proposer == "none":
         return None

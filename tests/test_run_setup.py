@@ -8,7 +8,7 @@ from tiny_checkpoints import OTHER_SENTENCES, save_llama, tiny_tokenizer
 
 from playground import config
 from playground.__main__ import main
-from playground.config import FullSettings, RunSettings
+from playground.config import RunSettings
 from playground.events import Failed, Progress, Proposed, Started
 from playground.report import Recorder
 from playground.run_setup import BUILDERS
@@ -36,7 +36,7 @@ def settings(folders):
     def make(**changes):
         chosen = {"target": folders["target"], "target_precision": "float32", "draft": folders["draft"]}
         chosen |= {"draft_precision": "float32", "quantized_precision": "int8", "max_new_tokens": 24, "gamma": 3}
-        return FullSettings(**{"prompt": "The quick brown fox"} | chosen | changes)
+        return RunSettings(**{"prompt": "The quick brown fox"} | chosen | changes)
 
     return make
 
@@ -139,13 +139,6 @@ def test_the_target_drafts_for_itself_without_a_second_copy_of_its_weights(playg
     assert store._twin is first
 
 
-def test_the_settings_of_the_page_are_full_settings_with_defaults():
-    page = RunSettings("hello", gamma=3, proposer="suffix")
-    full = FullSettings.of(page)
-    assert (full.gamma, full.proposer, full.gamma_policy, full.corpus) == (3, "suffix", "constant", "")
-    assert FullSettings.of(full) is full
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -160,7 +153,7 @@ def test_the_settings_of_the_page_are_full_settings_with_defaults():
 )
 def test_a_bad_option_is_refused_in_a_sentence(changes, words):
     with pytest.raises(ValueError, match=words):
-        FullSettings("hello", **changes)
+        RunSettings("hello", **changes)
 
 
 def test_the_run_command_has_an_option_for_every_setting(folders, tmp_path, capsys):
@@ -172,7 +165,7 @@ def test_the_run_command_has_an_option_for_every_setting(folders, tmp_path, caps
     kept = json.loads(out.read_text())["settings"]
     assert (kept["proposer"], kept["gamma_policy"], kept["min_share"]) == ("suffix", "moving-average", 0.3)
     assert kept["corpus"] == "The quick brown fox jumps"
-    assert set(kept) == {item.name for item in fields(FullSettings)}
+    assert set(kept) == {item.name for item in fields(RunSettings)}
     assert main([*command, "--corpus", "/no/such/file"]) == 2
     assert "cannot be read" in capsys.readouterr().err
 

@@ -197,4 +197,4 @@ def test_every_proposer_that_can_be_chosen_has_a_class_and_known_options():
 
     assert tuple(PROPOSERS) == config.PROPOSERS == tuple(config.PROPOSER_OPTIONS)
     for options in config.PROPOSER_OPTIONS.values():
-        assert set(options) <= set(config.FULL_DEFAULTS)
+        assert set(options) <= set(config.DEFAULTS)

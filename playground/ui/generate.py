@@ -150,6 +150,11 @@ class GenerateTab:
             stop_strings,
             ngram_min,
             ngram_max,
+            gamma_policy,
+            confidence_threshold,
+            min_share,
+            noise_alpha,
+            corpus,
             request: gr.Request,
         ):
             values = {name: value for name, value in locals().items() if name in SETTING_NAMES}
@@ -173,12 +178,14 @@ class GenerateTab:
     def _wire_choices(self) -> None:
         controls = self.controls
         inputs = controls.inputs
-        inputs["proposer"].change(controls.show_proposer, inputs["proposer"], controls.proposer_outputs, **self.quiet)
+        chosen = [inputs["proposer"], inputs["gamma_policy"]]
+        changes = [component.change for component in chosen]
+        gr.on(changes, controls.proposer.show, chosen, controls.proposer.shown, **self.quiet)
         described = [inputs["draft"], controls.target_note]
         inputs["target"].change(self._describe_target, inputs["target"], described, **self.quiet)
-        chosen = [self.prompt, self.expect, *(inputs[name] for name in PRESET_FIELDS)]
+        filled_in = [self.prompt, self.expect, *(inputs[name] for name in PRESET_FIELDS)]
         controls.precisions.wire(self, MAX_RUNS)
-        self.presets.input(_choose_preset, self.presets, chosen, **self.quiet)
+        self.presets.input(_choose_preset, self.presets, filled_in, **self.quiet)
         self.page.load(
             self._follow_loading,
             None,

@@ -20,11 +20,21 @@ from playground.ui.text import (
     TAGLINE,
     TITLE,
 )
+from playground.ui.text_proposers import PROPOSER_HINTS, PROPOSER_SOURCES
 
 
 def note(*texts: str) -> str:
     """Return each text as a quiet paragraph; nothing for an empty one."""
     return "".join(f'<p class="note">{escape(text)}</p>' for text in texts if text)
+
+
+def proposer_note(name: str) -> str:
+    """Return how a proposer works, with a link to where it comes from."""
+    words, link = escape(PROPOSER_HINTS.get(name, "")), ""
+    if name in PROPOSER_SOURCES:
+        title, address = PROPOSER_SOURCES[name]
+        link = f'<a href="{escape(address)}" target="_blank" rel="noopener">{escape(title)}</a>'
+    return f'<p class="note">{words}{link}</p>'
 
 
 def options_note(options: list) -> str:

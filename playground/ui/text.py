@@ -1,4 +1,4 @@
-"""All wording of the page: titles, labels, definitions, hints, reasons.
+"""All wording of the page: titles, labels, definitions, hints, reasons; about proposers in `text_proposers`.
 
 One place, so that the same thing is called the same everywhere. Words follow the project's glossary.
 Plain strings only: no gradio, no numbers that a run would have to measure.
@@ -6,22 +6,6 @@ Plain strings only: no gradio, no numbers that a run would have to measure.
 
 TITLE = "Speculative Decoding Playground"
 TAGLINE = "A proposer guesses several tokens, the target checks them in one pass. Same distribution, fewer passes."
-
-PROPOSER_LABELS = {
-    "ngram": "n-gram lookup",
-    "draft": "Draft model",
-    "quantized": "Quantized copy",
-    "none": "None (plain)",
-}
-PROPOSER_HINTS = {
-    "ngram": "Looks for the last few tokens earlier in prompt and output and proposes what followed them. Costs almost "
-    "nothing; wins when the answer repeats its source.",
-    "draft": "A smaller model with the same tokenizer guesses. Works on any text; pays when it is much cheaper than "
-    "the target.",
-    "quantized": "The target's own weights in fewer bits. Agrees with the target most of the time; pays when its "
-    "kernel is fast on this device.",
-    "none": "Plain decoding: one target pass for each token. This is what every speedup is measured against.",
-}
 
 LABELS = {
     "prompt": "Prompt",
@@ -35,7 +19,12 @@ LABELS = {
     "draft": "Draft model",
     "draft_precision": "Draft precision",
     "quantized_precision": "Precision of the copy",
+    "min_share": "Smallest share",
+    "noise_alpha": "Chance that a guess is right",
+    "corpus": "Text to look up in, optional",
     "gamma": "Gamma",
+    "gamma_policy": "Policy for gamma",
+    "confidence_threshold": "Confidence threshold",
     "target": "Target",
     "target_precision": "Precision",
     "temperature": "Temperature",
@@ -49,8 +38,12 @@ LABELS = {
 }
 HINTS = {
     "target": "A model of the list, a Hub id or a local folder",
-    "draft": "With the target's tokenizer: from the list, a Hub id or a local folder",
-    "gamma": "Tokens asked per round",
+    "draft": "A model of the list, a Hub id or a local folder; one with another tokenizer is translated",
+    "min_share": "Drafting ends when the counts make a draft less likely",
+    "noise_alpha": "Alpha at temperature 0",
+    "corpus": "Besides prompt and output",
+    "gamma": "Most asked per round",
+    "confidence_threshold": "The draft's own probability of a token",
     "temperature": "0 is greedy",
     "top_k": "0 is off",
     "top_p": "1 is off",
@@ -58,7 +51,7 @@ HINTS = {
     "chat_template": "Off: the target simply continues the prompt",
     "system_prompt": "Empty: what the model's own template says",
 }
-PLACEHOLDERS = {"prompt": "Type a prompt, or choose a preset above", "draft": "Choose a draft model"}
+PLACEHOLDERS = {"prompt": "Type a prompt, or choose a preset above", "corpus": "Paste a source the answer may repeat"}
 SECTIONS = {"sampling": "Sampling and length", "output": "Template and stops"}
 
 READY = "Engine ready"
@@ -94,8 +87,8 @@ FIGURES = [
     {
         "id": "alpha",
         "label": "Alpha",
-        "definition": "Accepted tokens divided by tested tokens: how often a judged guess is kept. Guesses after the "
-        "first rejection are never judged and do not count.",
+        "definition": "Accepted tokens divided by tested tokens: how often a judged guess is kept. Guesses that were "
+        "never judged, such as those behind a rejection, do not count.",
     },
     {
         "id": "acceptance_length",
@@ -121,8 +114,8 @@ KIND_NAMES = {
 }
 KIND_DEFINITIONS = {
     "accepted": "Drafted by the proposer and kept by the target",
-    "rejected": "The first drafted token that the target refused",
-    "untested": "Drafted after a rejection or past the end: never judged",
+    "rejected": "Drafted, judged and refused by the target",
+    "untested": "Drafted but never judged: behind a rejection, on a branch not taken, or past the end",
     "residual": "Drawn from the part of the target's distribution the draft missed, after a rejection",
     "bonus": "The target's own token after every drafted one was accepted",
     "plain": "The target's own token in a round without a draft",
@@ -208,7 +201,7 @@ VIEW_WORDS = {
     "top_draft": "Draft",
     "top_residual": "Residual",
     "logit": "logit {value}",
-    "untested_note": "Never judged: an earlier token of this round was refused, or the text ended.",
+    "untested_note": "Never judged: the run took another way before it got here, or the text ended.",
     "certain": "proposed with certainty",
     "tip_hint": "Click to keep this open",
     "no_plotly": "The chart library could not be loaded; text and figures are complete without it.",

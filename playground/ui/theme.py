@@ -7,6 +7,7 @@ as its semi-bold files lack most letters.
 import gradio as gr
 from gradio.themes.utils.fonts import LocalFont
 
+from playground.ui.text_proposers import TEACHING, TEACHING_TITLE
 from playground.ui.view import STATIC
 
 STYLE_SHEETS = ("page", "view")
@@ -64,4 +65,13 @@ def page_theme() -> gr.themes.Base:
 
 def page_css() -> str:
     """Return the style sheets as one."""
-    return "\n".join((STATIC / f"{name}.css").read_text("utf-8") for name in STYLE_SHEETS)
+    return "\n".join([*((STATIC / f"{name}.css").read_text("utf-8") for name in STYLE_SHEETS), teaching_css()])
+
+
+def teaching_css() -> str:
+    """Return what moves the teaching proposers behind a title of their own among the tiles."""
+    values = ", ".join(f'[value="{name}"]' for name in TEACHING)
+    return (
+        f".tiles label:has(input:is({values})) {{ order: 2; }}\n"
+        f'.tiles .wrap::after {{ order: 1; content: "{TEACHING_TITLE}"; }}\n'
+    )

@@ -137,15 +137,6 @@ def test_presets_fill_in_prompt_settings_and_what_to_expect(visit):
     assert page.locator("#presets label").count() == len(PRESETS)
 
 
-def test_only_the_options_of_the_chosen_proposer_are_shown(visit):
-    page = visit()
-    groups = {"n-gram lookup": "ngram", "Draft model": "draft", "Quantized copy": "quantized", "None": "none"}
-    for label, chosen in groups.items():
-        page.locator("#set-proposer label", has_text=label).click()
-        for name in ("ngram", "draft", "quantized"):
-            page.wait_for_selector(f"#for-{name}", state="visible" if name == chosen else "hidden")
-
-
 def test_what_cannot_run_here_is_listed_with_its_reason(visit):
     page = visit()
     page.click("#precisions button.label-wrap")

@@ -10,7 +10,8 @@ from browser.double import Double
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from playground.config import RunSettings
+from playground.config import DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, PROPOSERS, RunSettings
+from playground.presets import DEFAULT_PRESET, preset, preset_settings
 from playground.ui.layout import build, launch_options
 
 
@@ -40,6 +41,12 @@ def test_generate_is_the_only_public_endpoint_and_its_parameters_are_the_setting
     assert "JSON lines" in endpoints["/generate"]["description"]
 
 
+def test_the_defaults_are_what_the_page_starts_with(client):
+    parameters = client.view_api(return_format="dict")["named_endpoints"]["/generate"]["parameters"]
+    first = DEFAULTS | preset_settings(preset(DEFAULT_PRESET)) | {"stop_strings": ""}
+    assert {item["parameter_name"]: item["parameter_default"] for item in parameters[1:]} == first
+
+
 def test_generate_streams_a_growing_log_whose_last_line_has_everything(client):
     seen = ""
     for text in client.submit(prompt="a story", max_new_tokens=40, api_name="/generate"):
@@ -59,6 +66,25 @@ def test_settings_arrive_as_sent(client, served):
     assert (sent.proposer, sent.gamma, sent.seed, sent.stop_strings, sent.max_new_tokens) == ("none", 0, 9, ("END",), 3)
 
 
+@pytest.mark.parametrize("proposer", PROPOSERS)
+def test_every_proposer_is_taken_with_its_options(client, served, proposer):
+    samples = {"ngram_min": 1, "ngram_max": 3, "corpus": "a b c", "min_share": 0.3, "draft": "tiny"}
+    samples |= {"draft_precision": "float32", "quantized_precision": "int8", "noise_alpha": 0.5}
+    options = {name: samples[name] for name in PROPOSER_OPTIONS[proposer]}
+    client.predict(prompt="x", proposer=proposer, max_new_tokens=3, **options, api_name="/generate")
+    sent = served[0].settings[-1].to_dict()
+    assert sent["proposer"] == proposer
+    assert {name: sent[name] for name in options} == options
+
+
+@pytest.mark.parametrize("policy", GAMMA_POLICIES)
+def test_every_policy_is_taken(client, served, policy):
+    changes = {"gamma_policy": policy, "confidence_threshold": 0.7, "max_new_tokens": 3}
+    client.predict(prompt="x", **changes, api_name="/generate")
+    sent = served[0].settings[-1]
+    assert (sent.gamma_policy, sent.confidence_threshold) == (policy, 0.7)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -70,6 +96,10 @@ def test_settings_arrive_as_sent(client, served):
         ({"proposer": "magic"}, "proposer must be one of"),
         ({"target_precision": "int3"}, "target_precision must be one of"),
         ({"ngram_min": 5, "ngram_max": 2}, "must not exceed"),
+        ({"gamma_policy": "magic"}, "gamma_policy must be one of"),
+        ({"confidence_threshold": 2}, "confidence_threshold must be a number from 0 to 1"),
+        ({"noise_alpha": 1.5}, "noise_alpha must be a number from 0 to 1"),
+        ({"corpus": "x" * 100_001}, "at most 100,000 characters"),
         ({"prompt": ""}, "prompt is empty"),
         ({"prompt": " \n "}, "prompt is empty"),
         ({"stop_strings": "x" * 500}, "stop string"),
