@@ -49,12 +49,15 @@ def test_guesses_of_the_pool_are_accepted_and_refused_as_chain_and_tree(model, t
 
 def test_where_the_next_token_depends_on_the_last_alone_every_guess_is_right():
     """Each column is then right whatever stood in it at first, and within a cycle has met every token."""
-    events = run(TableLM(CYCLE), LookaheadProposer(4, 4), [0, 1, 2, 3, 4, 5, 6, 0], gamma=3, max_new_tokens=81)
+    proposer = LookaheadProposer(4, 4)
+    events = run(TableLM(CYCLE), proposer, [0, 1, 2, 3, 4, 5, 6, 0], gamma=3, max_new_tokens=81)
     assert ids_of(events) == [(1 + index) % 7 for index in range(81)]
-    assert metrics_of(events).alpha == 1.0
+    assert all(test.accepted for _, verified in rounds_of(events) for test in verified.tested)
     committed = [len(verified.committed) for _, verified in rounds_of(events)]
     assert committed[:3] == [1, 1, 1]  # two passes build the rows, the third completes the first n-grams
     assert set(committed[10:-1]) == {4}
+    for first in range(7):
+        assert proposer._pool.after(first) == [tuple((first + step) % 7 for step in (1, 2, 3))]
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (5, 4), (4, 6)])
