@@ -198,3 +198,13 @@ def test_every_proposer_that_can_be_chosen_has_a_class_and_known_options():
     assert tuple(PROPOSERS) == config.PROPOSERS == tuple(config.PROPOSER_OPTIONS)
     for options in config.PROPOSER_OPTIONS.values():
         assert set(options) <= set(config.DEFAULTS)
+
+
+def test_the_oracle_finds_its_place_again_after_a_token_its_answer_does_not_have():
+    oracle = OracleProposer([1, 2, 3, 4, 5, 6, 7, 8])
+    oracle.prefill([0])
+    assert oracle.propose([0, 1, 2], 2, None, None).ids == [3, 4]
+    assert oracle.propose([0, 1, 2, 9], 2, None, None).ids == []  # an extra token
+    assert oracle.propose([0, 1, 2, 9, 3, 4], 2, None, None).ids == [5, 6]
+    assert oracle.propose([0, 1, 2, 9, 3, 4, 5], 2, None, None).ids == [6, 7]
+    assert oracle.propose([0, 1, 2, 9, 3, 4, 5, 7, 8], 2, None, None).ids == []  # the answer ends there

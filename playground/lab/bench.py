@@ -144,7 +144,7 @@ def _milliseconds(work: Callable[[], object]) -> float:
 def run_bench(quick: bool = True, report: Report = print) -> dict:
     """Run the benchmark and return its figures: ratios with median, min and max, and what they ran on."""
     bench = Bench(report=report)
-    tokens, repeats = (48, 2) if quick else (96, 5)
+    tokens, repeats = (48, 2) if quick else (64, 3)
     presets = ["edit", "chat"] if quick else [item.id for item in PRESETS]
     cycles = list(bench.cycles(presets, list(bench.arms), tokens, repeats))
     figures = {name: asdict(value) for name, value in _figures(bench, cycles).items()}

@@ -14,14 +14,18 @@ import torch
 from playground.config import SamplingConfig
 from playground.proposers.base import Proposal, Proposer
 
+MIN_AGREED = 2  # tokens in a row that tell a place
 Answer = Sequence[int] | Callable[[list[int]], Sequence[int]]
 
 
 class OracleProposer(Proposer):
     """Drafts what the answer says at the same place, as long as the output follows it.
 
-    After a token that the answer does not have it drafts nothing until the output's last token is again
-    the one the answer has there.
+    After a token that the answer does not have (a near tie in half precision may fall the other way in a
+    wide pass) it drafts nothing until it finds its place again: where the answer has the output's last
+    tokens, two at least, as many as possible, as near as possible.
+
+    With the answer 1 2 3 4 5 6 and the output 1 2 9 3 4 it goes on with 5 6.
     """
 
     name = "oracle"
@@ -37,6 +41,7 @@ class OracleProposer(Proposer):
         """Forget the last prompt."""
         self._answer: list[int] | None = None
         self._start = 0  # tokens of the prompt
+        self._shift = 0  # place in the answer less length of the output
 
     def prefill(self, context: list[int]) -> Iterator[int]:
         """Look up the answer to this prompt."""
@@ -47,10 +52,27 @@ class OracleProposer(Proposer):
         """Replay up to `gamma` tokens of the answer."""
         if self._answer is None:
             self.prefill(context)
-        position = len(context) - self._start
-        if position and self._answer[position - 1 : position] != context[-1:]:
-            return Proposal([])
-        return Proposal(self._answer[position : position + gamma])
+        place = self._place(context[self._start :])
+        return Proposal([] if place is None else self._answer[place : place + gamma])
+
+    def _place(self, output: list[int]) -> int | None:
+        """Where in the answer the output has arrived, or None when it is not to be found there."""
+        expected = len(output) + self._shift
+        if not output or self._answer[max(0, expected - 1) : expected] == output[-1:]:
+            return expected
+        places = [index + 1 for index, token in enumerate(self._answer) if token == output[-1]]
+        place = max(places, key=lambda end: (self._agreed(output, end), -abs(end - expected)), default=None)
+        if place is None or self._agreed(output, place) < MIN_AGREED:
+            return None
+        self._shift = place - len(output)
+        return place
+
+    def _agreed(self, output: list[int], end: int) -> int:
+        """How many of the output's last tokens, at most 8, the answer has before `end`."""
+        count = 0
+        while count < min(8, end, len(output)) and output[-1 - count] == self._answer[end - 1 - count]:
+            count += 1
+        return count
 
 
 class NoisyOracleProposer(OracleProposer):

@@ -1,8 +1,9 @@
 """Which number formats a device really runs, found out by running each once on a tiny layer.
 
 float32, bfloat16 and float16 are torch's own; fp8 on a GPU uses torch's scaled product; int8 and
-int4 on a CPU use torch's packed kernels; nf4, fp4, and int8 on a GPU, use bitsandbytes. Nothing is assumed from version numbers, and no
-speed is promised: what a format gains is measured by a run. Knows nothing of models.
+int4 on a CPU use torch's packed kernels; nf4, fp4, and int8 on a GPU, use bitsandbytes. Nothing is
+assumed from version numbers, and no speed is promised: what a format gains is measured by a run.
+Knows nothing of models.
 """
 
 import logging

@@ -26,7 +26,7 @@ PROPOSER_HINTS = {
     "kernel is fast on this device.",
     "none": "One target pass for each token. This is what every speedup is measured against.",
     "oracle": "Replays the target's greedy answer, decoded before the clock starts: the ceiling, at temperature 0 and "
-    "in float32. In fewer bits a near tie may fall otherwise, and the replay can lose its place.",
+    "in float32. In fewer bits a near tie may fall otherwise, and the replay pauses until it is back.",
     "noisy-oracle": "The oracle, with a wrong token now and then: try any alpha and see the speedup it would bring.",
     "random": "Draws every token evenly from the whole vocabulary: the floor, and what a useless draft costs.",
     "self": "The target drafts for itself. Nearly every guess is kept, yet nothing is won: a draft step costs as much "
