@@ -8,7 +8,10 @@ sentence that says what is allowed.
 import math
 from dataclasses import asdict, dataclass, field, fields
 
-PROPOSERS = ("none", "ngram", "suffix", "draft", "quantized", "self", "oracle", "noisy-oracle", "random")
+PROPOSERS = (
+    *("none", "ngram", "suffix", "draft", "quantized", "early-exit", "medusa", "eagle", "lookahead"),
+    *("self", "oracle", "noisy-oracle", "random"),
+)
 # The settings that matter to one proposer only; gamma and its policy matter to all but "none".
 PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "none": (),
@@ -16,11 +19,17 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "suffix": ("min_share", "corpus"),
     "draft": ("draft", "draft_precision"),
     "quantized": ("quantized_precision",),
+    "early-exit": ("exit_layers", "adapter"),
+    "medusa": ("tree_nodes",),
+    "eagle": ("tree_nodes", "tree_top_k"),
+    "lookahead": ("window", "ngram_size", "num_guesses", "guess_tree"),
     "self": (),
     "oracle": (),
     "noisy-oracle": ("noise_alpha",),
     "random": (),
 }
+DEFAULT_TREE = 12  # nodes of a tree that is asked for without a size
+SWITCHES = ("chat_template", "adapter", "guess_tree")
 GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
 PRECISIONS = ("float32", "bfloat16", "float16", "fp8", "int8", "int4", "nf4", "fp4")
 DEFAULT_TARGET = "smollm2-135m"
@@ -61,6 +70,12 @@ RANGES: dict[str, Range] = {
     "max_new_tokens": Range(1, 2048, 160, 1),
     "ngram_min": Range(1, 8, 2, 1),
     "ngram_max": Range(1, 8, 4, 1),
+    "exit_layers": Range(1, 64, 7, 1),
+    "tree_nodes": Range(0, 32, 0, 1),  # 0 = a chain
+    "tree_top_k": Range(1, 10, 4, 1),
+    "window": Range(1, 16, 5, 1),
+    "ngram_size": Range(3, 8, 4, 1),
+    "num_guesses": Range(1, 16, 4, 1),
     "min_share": Range(0.0, 1.0, 0.1, 0.05, whole=False),
     "noise_alpha": Range(0.0, 1.0, 0.8, 0.05, whole=False),
     "confidence_threshold": Range(0.0, 1.0, 0.4, 0.05, whole=False),  # as in transformers
@@ -145,12 +160,23 @@ class RunSettings:
     min_share: float = RANGES["min_share"].default
     noise_alpha: float = RANGES["noise_alpha"].default
     corpus: str = ""
+    exit_layers: int = RANGES["exit_layers"].default
+    adapter: bool = True
+    tree_nodes: int = RANGES["tree_nodes"].default
+    tree_top_k: int = RANGES["tree_top_k"].default
+    window: int = RANGES["window"].default
+    ngram_size: int = RANGES["ngram_size"].default
+    num_guesses: int = RANGES["num_guesses"].default
+    guess_tree: bool = True
 
     def __post_init__(self):
         _check_ranges(self)
         for name in ("prompt", "system_prompt", "target", "draft"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be text, not {getattr(self, name)!r}.")
+        for name in SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}.")
         if isinstance(self.stop_strings, str) or not isinstance(self.stop_strings, tuple | list):
             raise ValueError(f"stop_strings must be a list of texts, not {self.stop_strings!r}.")
         object.__setattr__(self, "stop_strings", tuple(self.stop_strings))

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from playground import registry
-from playground.lm import CachedLM, another_cache, wrap
+from playground.heads import Head, load_head
+from playground.lm import CachedLM, LeanLM, another_cache, wrap
+from playground.registry import bundled
 from playground.registry.compat import check_pair, check_translation, num_usable, token_mismatch
 from playground.registry.errors import ModelError
 from playground.registry.loading import LoadedModel
@@ -41,13 +43,14 @@ class ModelStore:
         self._target: ReadyModel | None = None
         self._drafters: dict[tuple[str, str], ReadyModel] = {}
         self._twin: ReadyModel | None = None
+        self._heads: dict[str, Head] = {}  # recipe → the target's
 
     def target(self, name: str, precision: str, report: Report) -> ReadyModel:
         """Return the target, loading it when another one (or none) is in memory. Raises ModelError."""
         if self._target is None or self._target.key != (name, precision):
             ready = self._load(name, precision, TARGET_WIDTHS, report)
             self._choose_threads(ready.lm, report)
-            self._target, self._drafters, self._twin = ready, {}, None
+            self._target, self._drafters, self._twin, self._heads = ready, {}, None, {}
             _tidy(ready.lm)
         return self._target
 
@@ -58,6 +61,19 @@ class ModelStore:
             self._warm_up(lm, DRAFTER_WIDTHS, report)
             self._twin = replace(target, lm=lm)
         return self._twin
+
+    def head(self, target: ReadyModel, recipe: str, report: Report) -> Head:
+        """Return the head trained for the target, bound to it. Raises ModelError when there is none."""
+        if recipe not in self._heads:
+            folder = bundled.trained(target.loaded.name, recipe)
+            report("loading", f"Loading the {recipe} head", None)
+            lean = isinstance(target.lm, LeanLM)
+            try:
+                self._heads[recipe] = load_head(folder, target.lm.weights if lean else target.loaded.model)
+            except (ValueError, OSError) as error:
+                hint = f"Train it again: python -m playground train {recipe} --target {target.loaded.name}"
+                raise ModelError(f"The {recipe} head cannot be used: {error}", hint) from error
+        return self._heads[recipe]
 
     def drafter(
         self, target: ReadyModel, name: str, precision: str, report: Report, translate: bool = False

@@ -18,6 +18,10 @@ from playground.prompt import encode
 from playground.proposers import (
     AdaptiveProposer,
     DraftModelProposer,
+    EagleProposer,
+    EarlyExitProposer,
+    LookaheadProposer,
+    MedusaProposer,
     NgramProposer,
     NoisyOracleProposer,
     OracleProposer,
@@ -26,7 +30,8 @@ from playground.proposers import (
     SuffixProposer,
     TranslatedProposer,
 )
-from playground.registry import precision
+from playground.proposers.medusa import read_accuracies
+from playground.registry import bundled, precision
 from playground.registry.compat import pair_notice, token_mismatch
 from playground.registry.errors import ModelError
 
@@ -105,10 +110,12 @@ def _suffix(setup: Setup) -> Built:
 
 def _draft(setup: Setup) -> Built:
     settings, target = setup.settings, setup.target
-    if not settings.draft.strip():
+    known = (option.id for option in registry.draft_options(settings.target) if option.available)
+    name = settings.draft.strip() or next(known, "")
+    if not name:
         hint = "Choose one in the list, or type a Hub id or a local folder; n-gram and quantized copy need none."
         raise ModelError("No draft model is chosen.", hint)
-    arguments = (target, settings.draft.strip(), settings.draft_precision, setup.report)
+    arguments = (target, name, settings.draft_precision, setup.report)
     ready = setup.store.drafter(*arguments, translate=True)
     if not token_mismatch(target.loaded, ready.loaded):
         return setup.drafting(ready)
@@ -121,6 +128,35 @@ def _quantized(setup: Setup) -> Built:
     if chosen == "auto":
         chosen = precision.fastest_quantized(registry.device())
     return setup.drafting(setup.store.drafter(setup.target, setup.settings.target, chosen, setup.report))
+
+
+def _early_exit(setup: Setup) -> Built:
+    target, layers = setup.target, setup.settings.exit_layers
+    adapters = setup.store.head(target, "early-exit", setup.report) if setup.settings.adapter else None
+    try:
+        return EarlyExitProposer(target.lm, layers, target.loaded.end_ids, adapters), None
+    except ValueError as error:
+        raise ModelError(str(error), "Choose another number of layers, or turn the adapter off.") from error
+
+
+def _medusa(setup: Setup) -> Built:
+    target, num_nodes = setup.target, setup.settings.tree_nodes
+    heads = setup.store.head(target, "medusa", setup.report)
+    accuracies = read_accuracies(bundled.trained(target.loaded.name, "medusa")) if num_nodes else ()
+    return MedusaProposer(heads, target.lm.vocab_size, accuracies, num_nodes), None
+
+
+def _eagle(setup: Setup) -> Built:
+    target, settings = setup.target, setup.settings
+    head = setup.store.head(target, "eagle", setup.report)
+    embedding = target.loaded.model.get_input_embeddings().weight.detach()
+    tree = settings.tree_nodes, settings.tree_top_k
+    return EagleProposer(head, embedding, target.loaded.end_ids, target.lm.vocab_size, *tree), None
+
+
+def _lookahead(setup: Setup) -> Built:
+    settings = setup.settings
+    return LookaheadProposer(settings.window, settings.ngram_size, settings.num_guesses, settings.guess_tree), None
 
 
 def _self(setup: Setup) -> Built:
@@ -138,6 +174,10 @@ BUILDERS: dict[str, Callable[[Setup], Built]] = {
     "suffix": _suffix,
     "draft": _draft,
     "quantized": _quantized,
+    "early-exit": _early_exit,
+    "medusa": _medusa,
+    "eagle": _eagle,
+    "lookahead": _lookahead,
     "self": _self,
     "oracle": lambda setup: (OracleProposer(setup.answer_ids()), None),
     "noisy-oracle": _noisy_oracle,

@@ -4,12 +4,17 @@ import json
 from dataclasses import fields
 
 import pytest
+import torch
+from head_fakes import eagle_head, exit_adapters, medusa_heads
 from tiny_checkpoints import OTHER_SENTENCES, save_llama, tiny_tokenizer
+from transformers import AutoModelForCausalLM
 
 from playground import config
 from playground.__main__ import main
 from playground.config import RunSettings
 from playground.events import Failed, Progress, Proposed, Started
+from playground.heads import save_delta, save_head
+from playground.registry import bundled
 from playground.report import Recorder
 from playground.run_setup import BUILDERS
 from playground.session import Playground
@@ -27,6 +32,29 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def trained_folders(folders, tmp_path_factory):
+    """Heads of every kind for the tiny target, where a trained one would lie."""
+    root = tmp_path_factory.mktemp("trained")
+    model = AutoModelForCausalLM.from_pretrained(folders["target"], dtype=torch.float32).eval()
+    text = model.generate(torch.tensor([[3, 9, 7]]), max_new_tokens=80, do_sample=False)[0].tolist()
+    made = {"medusa": medusa_heads(model, text), "eagle": eagle_head(model, text)}
+    made["early-exit"] = exit_adapters(model, text, [1])
+    for recipe, head in made.items():
+        save_head(head, root / f"{bundled.slug_of(folders['target'])}-{recipe}", folders["target"])
+    ranks = {f"depth {depth}": [0.5, 0.2, 0.1] for depth in range(1, 5)}
+    figures = root / f"{bundled.slug_of(folders['target'])}-medusa" / "figures.json"
+    figures.write_text(json.dumps({"rank_accuracy": ranks}))
+    save_delta(model, torch.arange(9), root / "draft", folders["target"])
+    return root
+
+
+@pytest.fixture(autouse=True)
+def trained(trained_folders, monkeypatch):
+    monkeypatch.setattr(bundled, "MANIFEST_PATH", trained_folders / "manifest.json")
+    monkeypatch.setenv("SPECPLAY_CACHE", str(trained_folders / "cache"))
+
+
+@pytest.fixture(scope="module")
 def playground():
     return Playground()
 
@@ -35,7 +63,13 @@ def playground():
 def settings(folders):
     def make(**changes):
         chosen = {"target": folders["target"], "target_precision": "float32", "draft": folders["draft"]}
-        chosen |= {"draft_precision": "float32", "quantized_precision": "int8", "max_new_tokens": 24, "gamma": 3}
+        chosen |= {
+            "exit_layers": 1,
+            "draft_precision": "float32",
+            "quantized_precision": "int8",
+            "max_new_tokens": 24,
+            "gamma": 3,
+        }
         return RunSettings(**{"prompt": "The quick brown fox"} | chosen | changes)
 
     return make
@@ -69,13 +103,63 @@ def test_every_proposer_gives_the_text_of_plain_decoding(playground, settings, p
     for gamma in (0, 1, 4):
         report = report_of(events_of(playground, settings(proposer=name, gamma=gamma)))
         assert report["token_ids"] == plain_ids
-        assert gamma == 0 or name in ("none", "ngram", "suffix") or report["num_drafted"] > 0
+        assert gamma == 0 or name in ("none", "ngram", "suffix", "lookahead") or report["num_drafted"] > 0
         if gamma and name in ("self", "oracle"):
             assert report["alpha"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("medusa", {"tree_nodes": 8}),
+        ("eagle", {"tree_nodes": 8, "tree_top_k": 3}),
+        ("early-exit", {"adapter": False}),
+        ("lookahead", {"guess_tree": False, "window": 3, "ngram_size": 3, "num_guesses": 2}),
+    ],
+)
+def test_options_of_a_proposer_reach_it_and_change_no_token(playground, settings, plain_ids, name, options):
+    events = events_of(playground, settings(proposer=name, gamma=4, **options))
+    assert report_of(events)["token_ids"] == plain_ids
+    nodes = [event.nodes for event in events if isinstance(event, Proposed)]
+    branched = any(node.parent != place - 1 for row in nodes for place, node in enumerate(row))
+    assert branched == ("tree_nodes" in options)
+    assert name == "lookahead" or max(map(len, nodes)) == options.get("tree_nodes", 4)
+
+
+def test_a_trained_draft_model_is_joined_with_its_target(playground, settings, trained_folders, plain_ids):
+    for _ in range(2):  # the second time it lies in the cache
+        events = events_of(playground, settings(proposer="draft", draft=str(trained_folders / "draft")))
+        report = report_of(events)
+        assert report["token_ids"] == plain_ids
+        assert report["alpha"] == pytest.approx(1.0, abs=0.2)  # the very same weights, rounded to 16 bit
+
+
+@pytest.mark.parametrize("name", ["medusa", "eagle", "early-exit"])
+def test_a_head_that_is_missing_is_said_with_the_command_that_trains_it(settings, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(bundled, "MANIFEST_PATH", tmp_path / "manifest.json")
+    events = []
+    Playground().run(settings(proposer=name), events.append)
+    assert isinstance(events[-1], Failed)
+    assert f"python -m playground train {name} --target" in events[-1].hint
+
+
+def test_a_depth_without_adapter_is_refused_in_a_sentence(playground, settings):
+    events = []
+    playground.run(settings(proposer="early-exit", exit_layers=2), events.append)
+    assert isinstance(events[-1], Failed)
+    assert "layers" in events[-1].message
+
+
+def test_heads_stay_in_memory_while_the_target_does(playground, settings):
+    events_of(playground, settings(proposer="eagle"))
+    first = playground._store._heads["eagle"]
+    events_of(playground, settings(proposer="medusa"))
+    events_of(playground, settings(proposer="eagle", tree_nodes=6))
+    assert playground._store._heads["eagle"] is first
+
+
 @pytest.mark.parametrize("policy", config.GAMMA_POLICIES)
-@pytest.mark.parametrize("name", ["none", "draft", "suffix", "oracle"])
+@pytest.mark.parametrize("name", ["none", "draft", "suffix", "oracle", "eagle", "medusa", "early-exit", "lookahead"])
 def test_every_policy_gives_the_text_of_plain_decoding(playground, settings, plain_ids, name, policy):
     report = report_of(events_of(playground, settings(proposer=name, gamma_policy=policy, gamma=6)))
     assert report["token_ids"] == plain_ids
@@ -149,6 +233,8 @@ def test_the_target_drafts_for_itself_without_a_second_copy_of_its_weights(playg
         ({"corpus": "x" * 100_001}, "at most 100,000 characters"),
         ({"corpus": None}, "corpus"),
         ({"gamma": 99}, "gamma must be"),
+        ({"tree_nodes": 33}, "tree_nodes must be a whole number from 0 to 32"),
+        ({"adapter": 1}, "adapter must be true or false"),
     ],
 )
 def test_a_bad_option_is_refused_in_a_sentence(changes, words):

@@ -12,7 +12,8 @@ already (embedding, output rows) is not in it: `bind` hands it over when a head 
     draft.py        a draft model as the difference to its target: split and assemble
 """
 
-from playground.heads.draft import assemble, save_delta
+from playground.heads.base import Head
+from playground.heads.draft import assemble, assembled_folder, save_delta
 from playground.heads.eagle import EagleCache, EagleHead
 from playground.heads.early_exit import ExitAdapters
 from playground.heads.files import load_head, pack, read_config, save_head
@@ -27,8 +28,10 @@ __all__ = [
     "EagleCache",
     "EagleHead",
     "ExitAdapters",
+    "Head",
     "MedusaHeads",
     "assemble",
+    "assembled_folder",
     "load_head",
     "output_rows",
     "pack",

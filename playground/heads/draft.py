@@ -55,7 +55,7 @@ def assemble(folder: Path, target: Any, tokenizer: Any, root: Path) -> Path:
     if list(rows.shape) != [config["vocab_size"], config["hidden_size"]]:
         wanted = f"{config['vocab_size']}×{config['hidden_size']}"
         raise ValueError(f"This draft model needs a target with an embedding of {wanted}, not {list(rows.shape)}.")
-    final = root / f"{folder.name}-{fingerprint(folder, rows)}"
+    final = assembled_folder(folder, root)
     if (final / WEIGHTS_NAME).is_file():
         return final
     root.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,9 @@ def draft_ids(folder: Path) -> torch.Tensor:
     return load_file(Path(folder) / DELTA_NAME)[DRAFT_IDS].long()
 
 
-def fingerprint(folder: Path, embedding: torch.Tensor) -> str:
-    """A short hash of a difference and of a sample of the embedding it is joined with."""
-    digest = hashlib.sha256((Path(folder) / DELTA_NAME).read_bytes())
-    digest.update(embedding[:: max(1, len(embedding) // 64)].float().cpu().numpy().tobytes())
-    return digest.hexdigest()[:12]
+def assembled_folder(folder: Path, root: Path) -> Path:
+    """Where `assemble` keeps the checkpoint in `root`: named after the folder and what it holds."""
+    digest = hashlib.sha256()
+    for name in (CONFIG_NAME, DELTA_NAME):
+        digest.update((Path(folder) / name).read_bytes())
+    return Path(root) / f"{Path(folder).name}-{digest.hexdigest()[:12]}"

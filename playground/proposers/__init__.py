@@ -3,6 +3,10 @@
 from playground.proposers.adaptive import AdaptiveProposer
 from playground.proposers.base import Proposal, Proposer
 from playground.proposers.draft_model import DraftModelProposer
+from playground.proposers.eagle import EagleProposer
+from playground.proposers.early_exit import EarlyExitProposer
+from playground.proposers.lookahead import LookaheadProposer
+from playground.proposers.medusa import MedusaProposer
 from playground.proposers.ngram import NgramProposer
 from playground.proposers.oracle import NoisyOracleProposer, OracleProposer
 from playground.proposers.random_guess import RandomProposer
@@ -15,6 +19,10 @@ PROPOSERS: dict[str, type[Proposer]] = {
     "suffix": SuffixProposer,
     "draft": DraftModelProposer,
     "quantized": DraftModelProposer,
+    "early-exit": EarlyExitProposer,
+    "medusa": MedusaProposer,
+    "eagle": EagleProposer,
+    "lookahead": LookaheadProposer,
     "self": DraftModelProposer,
     "oracle": OracleProposer,
     "noisy-oracle": NoisyOracleProposer,
@@ -25,6 +33,10 @@ __all__ = [
     "PROPOSERS",
     "AdaptiveProposer",
     "DraftModelProposer",
+    "EagleProposer",
+    "EarlyExitProposer",
+    "LookaheadProposer",
+    "MedusaProposer",
     "NgramProposer",
     "NoisyOracleProposer",
     "OracleProposer",

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from playground.config import DEFAULT_TARGET
-from playground.registry import default_target, hub, manifest
+from playground.registry import bundled, default_target, hub, manifest
 from playground.registry.checkpoint import open_checkpoint
 from playground.registry.download import Progress
 from playground.registry.errors import ModelError
@@ -67,16 +67,15 @@ def _locate(name: str, entry: ModelEntry | None, progress: Progress) -> Path:
     """Return the folder a name stands for, fetching it when it is not on this machine."""
     if entry and entry.source == "wheel":
         return default_target.prepare(progress)
+    if entry and entry.source == "trained":
+        return bundled.assembled(bundled.trained(entry.repo, "draft"), progress)
     if entry:
         return hub.fetch(entry.repo, progress)
     if not name:
         raise ModelError("No model was chosen.", "Choose one from the list, or type a folder or a Hub id.")
-    try:
-        path = Path(name).expanduser()
-        if path.exists():
-            return path
-    except (OSError, RuntimeError, ValueError):  # too long, an unknown user, a zero byte: no folder of this machine
-        pass
+    path = _existing(name)
+    if path:
+        return bundled.assembled(path, progress) if bundled.is_delta(path) else path
     if HUB_ID.fullmatch(name) and not name.endswith(".gguf"):
         return hub.fetch(name, progress)
     raise ModelError(
@@ -85,9 +84,17 @@ def _locate(name: str, entry: ModelEntry | None, progress: Progress) -> Path:
     )
 
 
+def _existing(name: str) -> Path | None:
+    try:
+        path = Path(name).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # too long, an unknown user, a zero byte: no folder of this machine
+        return None
+
+
 def target_options() -> list[Option]:
     """Return every target of the manifest; one that cannot be used now says why."""
-    return [_option(entry) for entry in manifest.entries().values()]
+    return [_option(entry) for entry in manifest.entries().values() if entry.source != "trained"]
 
 
 def draft_options(target: str) -> list[Option]:
@@ -130,6 +137,9 @@ def _option(entry: ModelEntry) -> Option:
 
 
 def _unavailable(entry: ModelEntry) -> str:
+    if entry.source == "trained":
+        made = bundled.trained_folder(entry.repo, "draft").is_dir()
+        return "" if made else f"It is not trained here yet: python -m playground train draft --target {entry.repo}"
     if entry.source == "wheel" or hub.cached_folder(entry.repo):
         return ""
     if not hub_reachable():

@@ -34,7 +34,7 @@ class ModelEntry:
 
     id: str
     label: str
-    source: str  # "wheel" (bundled) or "hub"
+    source: str  # "wheel" (bundled), "trained" (a draft made for the target `repo`, bundled) or "hub"
     repo: str
     num_params: int
     num_kept: int

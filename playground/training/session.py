@@ -1,7 +1,6 @@
 """One training, start to end: what `train` does between the command line and the folder of weights."""
 
 import argparse
-import re
 import shlex
 import sys
 from time import perf_counter
@@ -11,8 +10,8 @@ import torch
 from playground import registry
 from playground.heads import DraftVocabulary
 from playground.lm import LeanWeights, unsupported_reason
+from playground.registry.bundled import slug_of, trained_folder
 from playground.registry.default_target import cache_root
-from playground.registry.manifest import MANIFEST_PATH
 from playground.training.batches import Batches
 from playground.training.card import Making, write_card
 from playground.training.corpus import Corpus
@@ -36,9 +35,8 @@ class TrainingSession:
     def __init__(self, options: argparse.Namespace):
         self._options = options
         self._show = Line()
-        slug = re.sub(r"[^a-z0-9.]+", "-", options.target.lower()).strip("-")
-        self._work = cache_root() / "training" / slug
-        self._out = options.out or MANIFEST_PATH.parent / f"{slug}-{options.recipe}"
+        self._work = cache_root() / "training" / slug_of(options.target)
+        self._out = options.out or trained_folder(options.target, options.recipe)
 
     def run(self) -> None:
         """Do every stage. Raises ModelError or ValueError."""

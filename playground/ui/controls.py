@@ -11,11 +11,11 @@ from dataclasses import fields
 import gradio as gr
 
 from playground.config import DEFAULT_TARGET, DEFAULTS, RunSettings
-from playground.ui.fields import PRECISION_CHOICES, choice, number, slider, text_field
+from playground.ui.fields import PRECISION_CHOICES, checkbox, choice, number, slider, text_field
 from playground.ui.notes import note
 from playground.ui.precisions import LISTS, Precisions, speed_updates
 from playground.ui.proposer_card import ProposerCard
-from playground.ui.text import HINTS, LABELS, SECTIONS, SUGGESTED, UNAVAILABLE_SUFFIX
+from playground.ui.text import SECTIONS, SUGGESTED, UNAVAILABLE_SUFFIX
 
 SETTING_NAMES = tuple(item.name for item in fields(RunSettings))
 
@@ -70,12 +70,7 @@ class Controls:
         self.inputs["max_new_tokens"] = slider("max_new_tokens", self.first["max_new_tokens"])
 
     def _output(self) -> None:
-        self.inputs["chat_template"] = gr.Checkbox(
-            DEFAULTS["chat_template"],
-            label=LABELS["chat_template"],
-            info=HINTS["chat_template"],
-            elem_id="set-chat_template",
-        )
+        self.inputs["chat_template"] = checkbox("chat_template", DEFAULTS["chat_template"])
         for name in ("system_prompt", "stop_strings"):
             self.inputs[name] = text_field(name, self.first[name] or "")
 

@@ -40,6 +40,11 @@ def number(name: str, value: float, **extra: object) -> gr.Number:
     )
 
 
+def checkbox(name: str, value: bool, **extra: object) -> gr.Checkbox:
+    """Make the checkbox of a setting."""
+    return gr.Checkbox(value, label=LABELS[name], info=HINTS.get(name), elem_id=f"set-{name}", **extra)
+
+
 def choice(name: str, choices: list, custom: bool = True, **extra: object) -> gr.Dropdown:
     """Make the list of a setting; with `custom` any text may be typed, and is checked when a run starts."""
     return gr.Dropdown(

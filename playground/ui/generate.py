@@ -155,6 +155,14 @@ class GenerateTab:
             min_share,
             noise_alpha,
             corpus,
+            exit_layers,
+            adapter,
+            tree_nodes,
+            tree_top_k,
+            window,
+            ngram_size,
+            num_guesses,
+            guess_tree,
             request: gr.Request,
         ):
             values = {name: value for name, value in locals().items() if name in SETTING_NAMES}

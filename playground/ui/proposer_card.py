@@ -6,10 +6,15 @@ Which option matters to which proposer is said in `config`. Knows no run.
 import gradio as gr
 
 from playground.config import PROPOSER_OPTIONS
-from playground.ui.fields import PRECISION_CHOICES, choice, number, slider, text_field
+from playground.ui.fields import PRECISION_CHOICES, checkbox, choice, number, slider, text_field
 from playground.ui.notes import proposer_note
 from playground.ui.text import AUTO_PRECISION, LABELS
 from playground.ui.text_proposers import POLICY_HINTS, POLICY_LABELS, PROPOSER_LABELS
+
+SLIDERS = (
+    *("min_share", "exit_layers", "tree_nodes", "tree_top_k"),
+    *("window", "ngram_size", "num_guesses", "noise_alpha"),
+)
 
 
 class ProposerCard:
@@ -35,8 +40,10 @@ class ProposerCard:
         with gr.Row(elem_classes="pair"):
             for size in ("ngram_min", "ngram_max"):
                 made[size] = number(size, first[size], visible=size in own)
-        for name in ("min_share", "noise_alpha"):
+        for name in SLIDERS:
             made[name] = slider(name, first[name], visible=name in own)
+        for name in ("adapter", "guess_tree"):
+            made[name] = checkbox(name, first[name], visible=name in own)
         made["draft"] = choice("draft", [], visible="draft" in own)
         made["draft_precision"] = choice("draft_precision", PRECISION_CHOICES, visible="draft_precision" in own)
         copies = [(AUTO_PRECISION, "auto"), *PRECISION_CHOICES]

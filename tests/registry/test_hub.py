@@ -152,7 +152,7 @@ def test_what_a_failed_fetch_wrote_becomes_one_sentence(log, sentence):
 def test_every_draft_of_the_manifest_is_a_smaller_model_with_the_same_vocabulary():
     entries = manifest.entries()
     for entry in entries.values():
-        assert entry.source in ("wheel", "hub") and entry.num_kept < entry.num_params and entry.licence
+        assert entry.source in ("wheel", "trained", "hub") and entry.num_kept < entry.num_params and entry.licence
         for draft in entry.drafts:
             assert entries[draft].vocab == entry.vocab and entries[draft].num_params < entry.num_params
 
