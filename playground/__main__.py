@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from playground.config import DEFAULTS, PROPOSERS
+from playground.config import DEFAULTS
 from playground.events import Event, Failed, Progress, Verified
 from playground.report import Recorder
 from playground.run_options import add_run_options, settings_of
@@ -171,12 +171,15 @@ def _models(options: argparse.Namespace) -> int:
     chosen, speeds = playground.options(), playground.speeds(options.target)
     if options.json:
         known = {"speeds": {precision: asdict(speed) for precision, speed in speeds.items()}}
-        known |= {"proposers": proposer_options(), "gamma_policies": gamma_policies()}
+        known |= {"proposers": proposer_options(options.target), "gamma_policies": gamma_policies()}
         print(json.dumps(asdict(chosen) | known, ensure_ascii=False, indent=1))
         return code
     if not options.measure:
-        print(f"proposers: {', '.join(PROPOSERS)}\n\ntargets and drafts:")
-        _print_options(chosen.targets)
+        print(f"proposers, for {options.target}:")
+        for item in proposer_options(options.target):
+            print(f"  · {item['id']:<14} {item['facts']}".rstrip())
+        print("\ntargets and drafts:")
+        _print_options([*chosen.targets, *(draft for draft in chosen.drafts if draft not in chosen.targets)])
         print()
     print(f"precisions, with the tokens/s of plain decoding of {options.target} measured here:")
     figures = {item.id: _speed_words(speeds.get(item.id)) if item.available else "" for item in chosen.precisions}

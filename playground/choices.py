@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from playground import registry
-from playground.config import DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, RANGES
+from playground.config import DEFAULT_TARGET, DEFAULTS, GAMMA_POLICIES, PROPOSER_OPTIONS, RANGES
+from playground.facts import proposer_facts
 from playground.registry import hub, precision
 from playground.registry.manifest import Option
 
@@ -38,9 +39,12 @@ def options() -> Options:
     return Options(targets, drafts, precisions, [auto, *small], registry.environment(), notice, suggested)
 
 
-def proposer_options() -> list[dict]:
-    """List the proposers with the settings that matter to each, their defaults and ranges."""
-    return [{"id": name, "options": [_described(o) for o in options]} for name, options in PROPOSER_OPTIONS.items()]
+def proposer_options(target: str = DEFAULT_TARGET) -> list[dict]:
+    """List the proposers: the settings that matter to each, with defaults and ranges, and what they are made of."""
+    return [
+        {"id": name, "options": [_described(option) for option in options], "facts": proposer_facts(name, target)}
+        for name, options in PROPOSER_OPTIONS.items()
+    ]
 
 
 def gamma_policies() -> list[dict]:

@@ -194,6 +194,12 @@ class Playground:
 
         return options()
 
+    def facts(self, proposer: str, target: str, draft: str = "", precision: str = "auto") -> str:
+        """What a proposer is made of, for this target: see facts.proposer_facts."""
+        from playground.facts import proposer_facts
+
+        return proposer_facts(proposer, target, draft, precision)
+
     def drafts_for(self, target_id: str):
         """The draft models known for a target, the first to try in front."""
         from playground.registry import draft_options

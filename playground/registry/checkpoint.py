@@ -52,7 +52,7 @@ def open_checkpoint(path: Path, name: str) -> Checkpoint:
         raise ModelError(f"{name} {what}.", "Give a folder with config.json, a tokenizer and safetensors weights.")
     config = read_config(path, name)
     files = weight_files(path, name)
-    counts = [_count_params(file, name) for file in files]
+    counts = [count_params(file, name) for file in files]
     return Checkpoint(path, config, sum(counts), sum(file.stat().st_size for file in files))
 
 
@@ -165,7 +165,7 @@ def weight_files(folder: Path, name: str) -> list[Path]:
     raise ModelError(f"{name} holds no weights: there is no model.safetensors in it.", hint)
 
 
-def _count_params(file: Path, name: str) -> int:
+def count_params(file: Path, name: str) -> int:
     """Add up the parameters named in the header of a safetensors file."""
     try:
         with file.open("rb") as stream:

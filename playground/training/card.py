@@ -1,7 +1,7 @@
 """The README of a folder of trained weights: what it is, how it was made, how well it guesses."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,8 +33,8 @@ class Making:
 
 
 def write_card(folder: Path, making: Making, figures: dict, ranks: dict) -> None:
-    """Write README.md and figures.json (held-out figures, and rank accuracy on training text)."""
-    record = {"held_out": figures, "rank_accuracy": ranks}
+    """Write README.md and figures.json (how it was made, held-out figures, rank accuracy on training text)."""
+    record = {"making": asdict(making), "held_out": figures, "rank_accuracy": ranks}
     (folder / FIGURES_NAME).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(_text(making, figures), encoding="utf-8")
 

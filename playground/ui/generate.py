@@ -17,7 +17,7 @@ from playground.config import DEFAULT_TARGET, RunSettings
 from playground.events import Progress
 from playground.presets import DEFAULT_PRESET, PRESETS, preset, preset_settings
 from playground.ui.controls import SETTING_NAMES, Controls, choices_of, first_available, settings_from, target_words
-from playground.ui.notes import note, preset_note, ready_line
+from playground.ui.notes import note, preset_note, proposer_note, ready_line
 from playground.ui.render import RunLog
 from playground.ui.runs import Run
 from playground.ui.text import (
@@ -186,9 +186,12 @@ class GenerateTab:
     def _wire_choices(self) -> None:
         controls = self.controls
         inputs = controls.inputs
+        about = [inputs[name] for name in ("target", "draft", "quantized_precision")]
         chosen = [inputs["proposer"], inputs["gamma_policy"]]
         changes = [component.change for component in chosen]
-        gr.on(changes, controls.proposer.show, chosen, controls.proposer.shown, **self.quiet)
+        gr.on(changes, self._show_proposer, [*chosen, *about], controls.proposer.shown, **self.quiet)
+        changes = [component.change for component in about]
+        gr.on(changes, self._note, [inputs["proposer"], *about], controls.proposer.note, **self.quiet)
         described = [inputs["draft"], controls.target_note]
         inputs["target"].change(self._describe_target, inputs["target"], described, **self.quiet)
         filled_in = [self.prompt, self.expect, *(inputs[name] for name in PRESET_FIELDS)]
@@ -202,6 +205,12 @@ class GenerateTab:
             api_visibility="private",
             **self.unseen,
         )
+
+    def _show_proposer(self, proposer: str, policy: str, *about: str) -> list:
+        return self.controls.proposer.show(proposer, policy, self.playground.facts(proposer, *about))
+
+    def _note(self, proposer: str, *about: str) -> str:
+        return proposer_note(proposer, self.playground.facts(proposer, *about))
 
     def options(self) -> object:
         """Return what can be chosen here; looked up once, since it imports torch and asks the network."""

@@ -28,13 +28,13 @@ def note(*texts: str) -> str:
     return "".join(f'<p class="note">{escape(text)}</p>' for text in texts if text)
 
 
-def proposer_note(name: str) -> str:
-    """Return how a proposer works, with a link to where it comes from."""
+def proposer_note(name: str, facts: str = "") -> str:
+    """Return how a proposer works, with a link to where it comes from, and what it is made of."""
     words, link = escape(PROPOSER_HINTS.get(name, "")), ""
     if name in PROPOSER_SOURCES:
         title, address = PROPOSER_SOURCES[name]
         link = f'<a href="{escape(address)}" target="_blank" rel="noopener">{escape(title)}</a>'
-    return f'<p class="note">{words}{link}</p>'
+    return f'<p class="note">{words}{link}</p>{note(facts)}'
 
 
 def options_note(options: list) -> str:

@@ -61,11 +61,11 @@ class ProposerCard:
         )
         self.inputs["confidence_threshold"] = slider("confidence_threshold", threshold, visible=policy == "confidence")
 
-    def show(self, proposer: str, policy: str) -> list:
+    def show(self, proposer: str, policy: str, facts: str = "") -> list:
         """Return updates that show the options of the chosen proposer and policy only."""
         own, guesses = PROPOSER_OPTIONS.get(proposer, ()), proposer != "none"
         return [
-            proposer_note(proposer),
+            proposer_note(proposer, facts),
             gr.update(interactive=guesses),
             gr.update(visible=guesses, info=POLICY_HINTS.get(policy, "")),
             gr.update(visible=guesses and policy == "confidence"),

@@ -105,6 +105,9 @@ class Double(SpeedsDouble):
         environment = {"device": "cpu", "threads": 2}
         return Options(targets, drafts, precisions, [Option("auto", "Fastest here"), *precisions], environment)
 
+    def facts(self, proposer: str, target: str, draft: str = "", precision: str = "auto") -> str:
+        return f"Facts about {proposer}."
+
     def drafts_for(self, target_id: str) -> list[Option]:
         """Return the drafts that fit."""
         return [Option("tiny", "Tiny draft")] if target_id == "smollm2-135m" else []
