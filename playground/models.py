@@ -88,17 +88,19 @@ class ModelStore:
             del self._drafters[next(iter(self._drafters))]
         if ready is None:
             _tidy(target.lm)
-            ready = self._load(name, precision, DRAFTER_WIDTHS, report)
+            ready = self._load(name, precision, DRAFTER_WIDTHS, report, drafts=True)
             translated = translate and token_mismatch(target.loaded, ready.loaded)
             (check_translation if translated else check_pair)(target.loaded, ready.loaded)
         self._drafters[key] = ready  # most recently used last
         return ready
 
-    def _load(self, name: str, precision: str, num_widths: int, report: Report) -> ReadyModel:
+    def _load(self, name: str, precision: str, num_widths: int, report: Report, drafts: bool = False) -> ReadyModel:
         loaded = registry.load(name, precision, report)
         report("loading", f"Preparing {loaded.name} for decoding", None)
+        head_ids = torch.tensor(loaded.draft_ids) if drafts and loaded.draft_ids else None
+        size = num_usable(loaded), loaded.context_limit
         try:
-            lm = wrap(loaded.model, loaded.precision, num_usable(loaded), loaded.context_limit, consume=True)
+            lm = wrap(loaded.model, loaded.precision, *size, consume=True, head_ids=head_ids)
         except ValueError as error:
             raise ModelError(str(error), "Choose another precision or another model.") from error
         self._warm_up(lm, num_widths, report)

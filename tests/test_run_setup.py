@@ -44,7 +44,7 @@ def trained_folders(folders, tmp_path_factory):
     ranks = {f"depth {depth}": [0.5, 0.2, 0.1] for depth in range(1, 5)}
     figures = root / f"{bundled.slug_of(folders['target'])}-medusa" / "figures.json"
     figures.write_text(json.dumps({"rank_accuracy": ranks}))
-    save_delta(model, torch.arange(9), root / "draft", folders["target"])
+    save_delta(model, torch.arange(3, model.config.vocab_size), root / "draft", folders["target"])
     return root
 
 
@@ -132,6 +132,9 @@ def test_a_trained_draft_model_is_joined_with_its_target(playground, settings, t
         report = report_of(events)
         assert report["token_ids"] == plain_ids
         assert report["alpha"] == pytest.approx(1.0, abs=0.2)  # the very same weights, rounded to 16 bit
+    drafter = list(playground._store._drafters.values())[-1]
+    assert drafter.lm.head_ids[0] == 3
+    assert drafter.lm.extend([5]).shape[1] == len(drafter.lm.head_ids)
 
 
 @pytest.mark.parametrize("name", ["medusa", "eagle", "early-exit"])

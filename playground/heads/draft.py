@@ -22,6 +22,7 @@ from playground.heads.files import CONFIG_NAME, WEIGHTS_NAME, read_config, store
 DELTA_NAME = "delta.safetensors"
 SHARED = ("model.embed_tokens.weight", "lm_head.weight")
 DRAFT_IDS = "draft_ids"
+IDS_NAME = "draft_ids.json"  # of an assembled checkpoint; transformers does not look at it
 
 
 def save_delta(model: nn.Module, draft_ids: torch.Tensor, folder: Path, target: str) -> None:
@@ -72,7 +73,7 @@ def assemble(folder: Path, target: Any, tokenizer: Any, root: Path) -> Path:
 
 def _write(folder: Path, config: dict, target: Any, tokenizer: Any, work: Path) -> None:
     state = load_file(folder / DELTA_NAME)
-    state.pop(DRAFT_IDS)
+    (work / IDS_NAME).write_text(json.dumps(state.pop(DRAFT_IDS).tolist()), encoding="utf-8")
     state[SHARED[0]] = stored(target.get_input_embeddings().weight)
     if not config["tie_word_embeddings"]:
         state[SHARED[1]] = stored(target.get_output_embeddings().weight)
@@ -81,11 +82,6 @@ def _write(folder: Path, config: dict, target: Any, tokenizer: Any, work: Path) 
     tokenizer.save_pretrained(work)
     if target.generation_config is not None:
         target.generation_config.save_pretrained(work)
-
-
-def draft_ids(folder: Path) -> torch.Tensor:
-    """The token ids (D,) a draft model was trained to guess."""
-    return load_file(Path(folder) / DELTA_NAME)[DRAFT_IDS].long()
 
 
 def assembled_folder(folder: Path, root: Path) -> Path:

@@ -13,6 +13,8 @@ for everything else. Both give the same `CachedLM`: extend, rollback, keep.
 
 from typing import Any
 
+import torch
+
 from playground.lm.cached import CachedLM
 from playground.lm.generic import TransformersLM
 from playground.lm.lean import LeanLM
@@ -30,7 +32,14 @@ __all__ = [
 ]
 
 
-def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consume: bool = False) -> CachedLM:
+def wrap(
+    model: Any,
+    precision: str,
+    num_tokens: int,
+    context_limit: int,
+    consume: bool = False,
+    head_ids: torch.Tensor | None = None,
+) -> CachedLM:
     """Put a loaded transformers causal model behind `CachedLM`.
 
     Args:
@@ -39,13 +48,14 @@ def wrap(model: Any, precision: str, num_tokens: int, context_limit: int, consum
         num_tokens: tokens the tokenizer knows; logits of padded rows beyond it are cut off.
         context_limit: longest context in tokens.
         consume: free the weights of `model` as they are packed; it can then no longer run by itself.
+        head_ids: (D,) ids to cut the output head to, for a draft; only the lean decoder does, and says so.
 
     Raises:
         ValueError: packed precision asked for an architecture the lean decoder does not know.
     """
     reason = unsupported_reason(model)
     if reason is None:
-        return LeanLM(LeanWeights(model, precision, consume), num_tokens, context_limit)
+        return LeanLM(LeanWeights(model, precision, consume, head_ids), num_tokens, context_limit)
     if precision in ("int8", "int4", "fp8") and not getattr(model, "is_quantized", False):
         raise ValueError(f"{precision} on this device needs the lean decoder, which cannot run this model: {reason}.")
     return TransformersLM(model, num_tokens, context_limit)

@@ -18,7 +18,8 @@ class CachedLM(ABC):
     """A model with a cache. Not thread-safe: one run at a time.
 
     Attributes:
-        vocab_size: number of logits returned, tokens the tokenizer knows.
+        vocab_size: tokens the tokenizer knows, and the number of logits unless there are `head_ids`.
+        head_ids: (D,) the ids that logits stand for, in order, where the output head is cut to them.
         context_limit: longest context in tokens.
         ids: the tokens in the cache.
         taps: numbers of layers after which to keep the hidden states of each pass: 0 = embeddings,
@@ -27,6 +28,7 @@ class CachedLM(ABC):
     """
 
     num_layers: int
+    head_ids: torch.Tensor | None = None
 
     def __init__(self, vocab_size: int, context_limit: int, device: torch.device):
         self.vocab_size = vocab_size
@@ -53,7 +55,7 @@ class CachedLM(ABC):
             logits: False skips the output head and returns an empty tensor.
 
         Returns:
-            float32 logits (n, vocab_size) of the token after each.
+            float32 logits (n, vocab_size) of the token after each; (n, D) with `head_ids`.
 
         Raises:
             ValueError: no ids, an id outside the vocabulary, or a context longer than the limit.

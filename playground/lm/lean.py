@@ -45,6 +45,7 @@ class LeanLM(CachedLM):
             static: fixed-shape passes for narrow widths; None = on a GPU only.
         """
         super().__init__(min(num_tokens, weights.vocab_size), context_limit, weights.device)
+        self.head_ids = weights.head_ids
         self.weights = weights
         self.precision = weights.precision
         self.num_layers = len(weights.layers)

@@ -33,8 +33,11 @@ class LayerWeights:
 class LeanWeights:
     """A whole model: embedding, blocks, final norm, output head, and the numbers a pass needs."""
 
-    def __init__(self, model: Any, precision: str, consume: bool = False):
-        """Fuse and pack. `consume` frees each block of `model` once it is packed, so memory peaks lower."""
+    def __init__(self, model: Any, precision: str, consume: bool = False, head_ids: torch.Tensor | None = None):
+        """Fuse and pack. `consume` frees each block of `model` once it is packed, so memory peaks lower.
+
+        `head_ids` (D,) cuts the output head to the rows of these ids: logits are theirs alone.
+        """
         config = model.config
         self.precision = precision
         self.embedding = model.get_input_embeddings().weight.detach()
@@ -48,7 +51,10 @@ class LeanWeights:
         self.final_norm = model.model.norm.weight.detach()
         # The output head stays wider: rounding it costs most of the agreement.
         head_precision = {"int4": "int8", "fp8": "bfloat16"}.get(precision, precision)
-        self.head: Linear = make_linear(model.get_output_embeddings().weight, None, head_precision, switches)
+        rows = model.get_output_embeddings().weight
+        self.head_ids = None if head_ids is None else head_ids.to(rows.device)
+        rows = rows if self.head_ids is None else rows.detach()[self.head_ids]
+        self.head: Linear = make_linear(rows, None, head_precision, switches)
         if consume:
             release(model)
         self.rotary = model.model.rotary_emb

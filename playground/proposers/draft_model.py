@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 import torch
 
 from playground.config import SamplingConfig
+from playground.heads import DraftVocabulary
 from playground.lm import CachedLM
 from playground.proposers.base import Proposal, Proposer
-from playground.sampling import draw, is_greedy, to_probs
+from playground.proposers.chain import Chain
 
 
 class DraftModelProposer(Proposer):
@@ -35,7 +36,9 @@ class DraftModelProposer(Proposer):
         """
         self.lm = lm
         self._end_ids = frozenset(end_ids)
-        self._num_tokens = num_tokens
+        usable = torch.arange(min(lm.vocab_size, num_tokens), device=lm.device)
+        ids = usable if lm.head_ids is None else lm.head_ids[lm.head_ids < num_tokens]
+        self._vocabulary = DraftVocabulary(ids, num_tokens)
         self._agreed = 0  # cached tokens known to equal the context
 
     def reset(self) -> None:
@@ -65,24 +68,12 @@ class DraftModelProposer(Proposer):
         if gamma < 1:
             return Proposal([])
         self._align(context)
-        greedy = is_greedy(sampling)
-        ids: list[int] = []
-        rows: list[torch.Tensor] = []
+        chain = Chain(self._vocabulary, gamma, sampling, rng, self._end_ids, self.stops_after)
         pending = context[self.lm.length :]
-        while True:
-            logits = self.lm.extend(pending)[-1:, : self._num_tokens]  # (1, vocab)
-            if greedy:
-                token = int(logits.argmax())
-            else:
-                rows.append(to_probs(logits, sampling))
-                token = draw(rows[-1][0], rng)
-            ids.append(token)
-            if len(ids) == gamma or token in self._end_ids or self._unsure(logits[0], token):
-                return Proposal(ids, self._padded(torch.cat(rows)) if rows else None)
-            pending = [token]
-
-    def _unsure(self, logits: torch.Tensor, token: int) -> bool:
-        return self.stops_after is not None and self.stops_after(float(torch.softmax(logits, -1)[token]))
+        while not chain.done:
+            logits = self.lm.extend(pending)[-1, : len(self._vocabulary.ids)]
+            pending = [chain.draw(logits)]
+        return chain.proposal()
 
     def distrust(self, length: int) -> None:
         """Compare the cache with the next context from `length` on: what follows may have changed."""
@@ -97,7 +88,3 @@ class DraftModelProposer(Proposer):
             common += 1
         self.lm.rollback(common)
         self._agreed = len(context) - 1
-
-    def _padded(self, probs: torch.Tensor) -> torch.Tensor:
-        missing = self._num_tokens - probs.shape[1]
-        return torch.nn.functional.pad(probs, (0, missing)) if missing > 0 else probs

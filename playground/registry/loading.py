@@ -5,7 +5,9 @@ int8 on a GPU, are quantized by bitsandbytes while loading. Penalties a checkpoi
 generation settings are not applied anywhere, and the notice says so. Knows nothing of names.
 """
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from playground.registry.checkpoint import Checkpoint
@@ -36,7 +38,7 @@ class LoadedModel:
     """A model in memory: evaluation mode, no gradients. `memory_bytes` is of the weights alone.
 
     `end_ids` end a text; `context_limit` counts prompt and output; `notice` is a sentence for the
-    person, or "".
+    person, or "". A draft model trained here is good at guessing its `draft_ids`.
     """
 
     name: str
@@ -50,6 +52,7 @@ class LoadedModel:
     end_ids: tuple[int, ...]
     context_limit: int
     notice: str = ""
+    draft_ids: list[int] | None = None
 
 
 def load_checkpoint(
@@ -91,7 +94,13 @@ def load_checkpoint(
         end_ids=end_ids(model, tokenizer),
         context_limit=context_limit(model.config, tokenizer),
         notice=" ".join(notice for notice in notices if notice),
+        draft_ids=_draft_ids(checkpoint.folder),
     )
+
+
+def _draft_ids(folder: Path) -> list[int] | None:
+    path = folder / "draft_ids.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _load_format(precision: str, device: str) -> str:
