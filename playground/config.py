@@ -17,8 +17,8 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "none": (),
     "ngram": ("ngram_min", "ngram_max", "corpus"),
     "suffix": ("min_share", "corpus"),
-    "draft": ("draft", "draft_precision"),
-    "quantized": ("quantized_precision",),
+    "draft": ("draft", "draft_precision", "greedy_draft"),
+    "quantized": ("quantized_precision", "greedy_draft"),
     "early-exit": ("exit_layers", "adapter"),
     "medusa": ("tree_nodes",),
     "eagle": ("tree_nodes", "tree_top_k"),
@@ -29,7 +29,7 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "random": (),
 }
 DEFAULT_TREE = 12  # nodes of a tree that is asked for without a size
-SWITCHES = ("chat_template", "adapter", "guess_tree")
+SWITCHES = ("chat_template", "greedy_draft", "adapter", "guess_tree")
 GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
 PRECISIONS = ("float32", "bfloat16", "float16", "fp8", "int8", "int4", "nf4", "fp4")
 DEFAULT_TARGET = "smollm2-135m"
@@ -160,6 +160,7 @@ class RunSettings:
     min_share: float = RANGES["min_share"].default
     noise_alpha: float = RANGES["noise_alpha"].default
     corpus: str = ""
+    greedy_draft: bool = False
     exit_layers: int = RANGES["exit_layers"].default
     adapter: bool = True
     tree_nodes: int = RANGES["tree_nodes"].default

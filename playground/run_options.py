@@ -44,6 +44,8 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     )
     for name, words in SWITCHED_OFF.items():
         run.add_argument(f"--no-{_flag(name)[2:]}", dest=name, action="store_false", help=words)
+    words = "draft and quantized: always draft the likeliest token, whatever the temperature"
+    run.add_argument("--greedy-draft", action="store_true", help=words)
     run.add_argument("--corpus", type=Path, metavar="FILE", help="text to look up in, for ngram and suffix")
     run.add_argument("--stop", action="append", default=[], help="a stop string; may be repeated")
 

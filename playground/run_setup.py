@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from playground import registry
-from playground.config import RunSettings, SpecConfig
+from playground.config import PROPOSER_OPTIONS, RunSettings, SpecConfig
 from playground.engine import generate
 from playground.events import Finished, Verified
 from playground.gamma import POLICIES, ConfidencePolicy, GammaPolicy
@@ -69,7 +69,9 @@ class Setup:
 
     def drafting(self, ready: ReadyModel) -> Built:
         """A proposer that drafts with a model of the target's own tokens."""
-        return DraftModelProposer(ready.lm, self.target.loaded.end_ids, self.target.lm.vocab_size), ready
+        ids = self.target.loaded.end_ids, self.target.lm.vocab_size
+        greedy = self.settings.greedy_draft and "greedy_draft" in PROPOSER_OPTIONS[self.settings.proposer]
+        return DraftModelProposer(ready.lm, *ids, greedy), ready
 
 
 def make_proposer(

@@ -4,27 +4,43 @@ Twenty prompts of all kinds, one of a single token. By default each prompt takes
 `SPECPLAY_FULL=1` tries every proposer with every gamma on every prompt, on longer texts.
 """
 
-import copy
 import os
 
 import pytest
 import torch
 
-from playground.config import SpecConfig
+from playground.config import RunSettings
 from playground.engine import generate
 from playground.events import Finished
-from playground.lm import wrap
+from playground.models import ModelStore
 from playground.presets import PRESETS
-from playground.proposers import DraftModelProposer, NgramProposer, Proposer
+from playground.prompt import encode
 from playground.registry import load
-from playground.registry.compat import num_usable
-from playground.text import Decoder
+from playground.run_setup import make_proposer
 
 pytestmark = pytest.mark.real
 FULL = bool(os.environ.get("SPECPLAY_FULL"))
 LENGTH = 64 if FULL else 16
 GAMMAS = (1, 2, 4, 7)
-DRAFT_LAYERS = 4
+ARMS = (  # everything that can be chosen and changes what is drafted
+    {"proposer": "none"},
+    {"proposer": "ngram"},
+    {"proposer": "suffix"},
+    {"proposer": "draft", "draft_precision": "float32"},
+    {"proposer": "quantized", "quantized_precision": "int4"},
+    {"proposer": "early-exit"},
+    {"proposer": "early-exit", "adapter": False},
+    {"proposer": "medusa"},
+    {"proposer": "medusa", "tree_nodes": 12},
+    {"proposer": "eagle"},
+    {"proposer": "eagle", "tree_nodes": 12},
+    {"proposer": "lookahead"},
+    {"proposer": "lookahead", "guess_tree": False},
+    {"proposer": "oracle"},
+    {"proposer": "noisy-oracle"},
+    {"proposer": "random"},
+    {"proposer": "self"},
+)
 SHORT = (
     "Hello",
     "Write a haiku about rain.",
@@ -48,55 +64,41 @@ def threads():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def loaded():
-    return load("smollm2-135m", "float32", lambda *_: None)
+def cases() -> list[dict]:
+    chats = [{"prompt": preset.prompt} for preset in PRESETS[:8]] + [{"prompt": text} for text in SHORT]
+    return [*chats, {"prompt": "The", "chat_template": False}][:20]
 
 
-def prompts(tokenizer) -> list[list[int]]:
-    def chat(text):
-        messages = [{"role": "user", "content": text}]
-        return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-
-    found = [chat(preset.prompt) for preset in PRESETS[:8]] + [chat(text) for text in SHORT]
-    return [*found, tokenizer.encode("The", add_special_tokens=False)][:20]
-
-
-def first_layers(model, num_layers):
-    """A draft model made of the target's first layers: poor, but with the target's own tokens."""
-    config = copy.deepcopy(model.config)
-    config.num_hidden_layers = num_layers
-    draft = type(model)(config).eval().requires_grad_(False)
-    draft.load_state_dict(model.state_dict(), strict=False)
-    return draft
+def expected_of(model, ids):
+    """What transformers' own greedy decoding says after `ids`."""
+    inputs = torch.tensor([ids])
+    with torch.inference_mode():
+        out = model.generate(inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=LENGTH, do_sample=False)
+    return out[0, len(ids) :].tolist()
 
 
-def test_every_proposer_at_every_gamma_gives_the_tokens_of_generate(loaded):
-    num_tokens, decoder = num_usable(loaded), Decoder(loaded.tokenizer)
-    target = wrap(loaded.model, "float32", num_tokens, loaded.context_limit)
-    draft = wrap(first_layers(loaded.model, DRAFT_LAYERS), "float32", num_tokens, loaded.context_limit)
-    quantized = wrap(load("smollm2-135m", "int4", lambda *_: None).model, "int4", num_tokens, loaded.context_limit)
-    proposers = {
-        "none": Proposer(),
-        "ngram": NgramProposer(2, 4),
-        "draft": DraftModelProposer(draft, loaded.end_ids, num_tokens),
-        "quantized": DraftModelProposer(quantized, loaded.end_ids, num_tokens),
-    }
-    cases = prompts(loaded.tokenizer)
-    assert len(cases) == 20
-    assert len(cases[-1]) == 1
-    for index, ids in enumerate(cases):
-        gammas = GAMMAS if FULL else GAMMAS[index % 4 : index % 4 + 1]
-        with torch.inference_mode():
-            inputs = torch.tensor([ids])
-            out = loaded.model.generate(
-                inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=LENGTH, do_sample=False
-            )
-        expected = out[0, len(ids) :].tolist()
-        for name, proposer in proposers.items():
-            for gamma in (0,) if name == "none" else gammas:
-                config = SpecConfig(gamma=gamma, max_new_tokens=LENGTH)
-                *_, last = generate(target, proposer, ids, config, loaded.end_ids, decoder)
+def test_every_proposer_at_every_gamma_gives_the_tokens_of_generate():
+    quiet = lambda *_: None  # noqa: E731
+    reference = load("smollm2-135m", "float32", quiet).model
+    store = ModelStore()
+    target = store.target("smollm2-135m", "float32", quiet)
+    accepted = {str(arm): 0 for arm in ARMS}
+    for index, case in enumerate(cases()):
+        _, ids = encode(target.loaded, RunSettings(**case))
+        assert index < 19 or len(ids) == 1
+        expected = expected_of(reference, ids)
+        for number, arm in enumerate(ARMS):
+            if not FULL and (index + number) % 2:  # by default each prompt takes half of the arms, each one gamma
+                continue
+            for gamma in GAMMAS if FULL else GAMMAS[index // 2 % 4 : index // 2 % 4 + 1]:
+                settings = RunSettings(**case, **arm, gamma=gamma, max_new_tokens=LENGTH, target_precision="float32")
+                proposer, _ = make_proposer(store, target, settings, quiet)
+                run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
+                *events, last = run
                 assert isinstance(last, Finished)
-                assert list(last.token_ids) == expected, (name, gamma, loaded.tokenizer.decode(ids)[-60:])
-                assert last.text == loaded.tokenizer.decode(expected, skip_special_tokens=True)
+                assert list(last.token_ids) == expected, (arm, gamma, case["prompt"][-60:])
+                assert last.text == target.loaded.tokenizer.decode(expected, skip_special_tokens=True)
+                tested = [item for event in events for item in getattr(event, "tested", ())]
+                accepted[str(arm)] += sum(item.accepted for item in tested)
+    useful = {name for name, count in accepted.items() if count}
+    assert useful >= {str(arm) for arm in ARMS if arm["proposer"] not in ("none", "random")}, accepted

@@ -126,6 +126,13 @@ def test_options_of_a_proposer_reach_it_and_change_no_token(playground, settings
     assert name == "lookahead" or max(map(len, nodes)) == options.get("tree_nodes", 4)
 
 
+def test_greedy_drafting_is_certain_at_every_temperature(playground, settings):
+    for greedy in (False, True):
+        chosen = settings(proposer="draft", temperature=1.0, greedy_draft=greedy)
+        nodes = [node for event in events_of(playground, chosen) if isinstance(event, Proposed) for node in event.nodes]
+        assert all(node.q == 1.0 for node in nodes) == greedy
+
+
 def test_a_trained_draft_model_is_joined_with_its_target(playground, settings, trained_folders, plain_ids):
     for _ in range(2):  # the second time it lies in the cache
         events = events_of(playground, settings(proposer="draft", draft=str(trained_folders / "draft")))

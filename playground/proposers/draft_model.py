@@ -16,6 +16,8 @@ from playground.lm import CachedLM
 from playground.proposers.base import Proposal, Proposer
 from playground.proposers.chain import Chain
 
+GREEDY = SamplingConfig()
+
 
 class DraftModelProposer(Proposer):
     """Drafts with a `CachedLM` that shares the target's token ids.
@@ -28,13 +30,14 @@ class DraftModelProposer(Proposer):
     name = "draft"
     stops_after: Callable[[float], bool] | None = None
 
-    def __init__(self, lm: CachedLM, end_ids: tuple[int, ...], num_tokens: int):
+    def __init__(self, lm: CachedLM, end_ids: tuple[int, ...], num_tokens: int, greedy: bool = False):
         """Args:
         lm: the draft model.
         end_ids: tokens after which drafting on is useless.
         num_tokens: ids the target knows; the draft never proposes beyond them.
+        greedy: draft the likeliest token at any temperature: then its guess is certain, hence one-hot.
         """
-        self.lm = lm
+        self.lm, self._greedy = lm, greedy
         self._end_ids = frozenset(end_ids)
         usable = torch.arange(min(lm.vocab_size, num_tokens), device=lm.device)
         ids = usable if lm.head_ids is None else lm.head_ids[lm.head_ids < num_tokens]
@@ -68,6 +71,7 @@ class DraftModelProposer(Proposer):
         if gamma < 1:
             return Proposal([])
         self._align(context)
+        sampling = GREEDY if self._greedy else sampling
         chain = Chain(self._vocabulary, gamma, sampling, rng, self._end_ids, self.stops_after)
         pending = context[self.lm.length :]
         while not chain.done:

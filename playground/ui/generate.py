@@ -155,6 +155,7 @@ class GenerateTab:
             min_share,
             noise_alpha,
             corpus,
+            greedy_draft,
             exit_layers,
             adapter,
             tree_nodes,

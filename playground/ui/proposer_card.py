@@ -42,12 +42,12 @@ class ProposerCard:
                 made[size] = number(size, first[size], visible=size in own)
         for name in SLIDERS:
             made[name] = slider(name, first[name], visible=name in own)
-        for name in ("adapter", "guess_tree"):
-            made[name] = checkbox(name, first[name], visible=name in own)
         made["draft"] = choice("draft", [], visible="draft" in own)
         made["draft_precision"] = choice("draft_precision", PRECISION_CHOICES, visible="draft_precision" in own)
         copies = [(AUTO_PRECISION, "auto"), *PRECISION_CHOICES]
         made["quantized_precision"] = choice("quantized_precision", copies, visible="quantized_precision" in own)
+        for name in ("greedy_draft", "adapter", "guess_tree"):
+            made[name] = checkbox(name, first[name], visible=name in own)
         made["corpus"] = text_field("corpus", first["corpus"], visible="corpus" in own)
         self.inputs |= made
         return made
