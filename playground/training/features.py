@@ -103,10 +103,14 @@ def _joined(texts: list[Conversation]) -> np.ndarray:
 
 
 def _features(lm: LeanLM, ids: list[int], names: set[str]) -> dict[str, np.ndarray]:
-    """One pass over one text: the arrays of `names`, a row per token."""
+    """One pass over one text: the arrays of `names`, a row per token. It ends at the last layer that is wanted."""
     lm.reset()
     wants_top = "top_ids" in names or "top_probs" in names
-    logits = lm.extend(ids, logits=wants_top)  # (n, vocab)
+    deepest = max((layer for layer in lm.taps if f"hidden-{layer}" in names), default=0)
+    if wants_top or not 0 < deepest < lm.num_layers:
+        logits = lm.extend(ids, logits=wants_top)  # (n, vocab)
+    else:
+        lm.hidden[deepest] = lm.extend_partly(ids, deepest)
     found = {}
     if wants_top:
         top = logits.topk(min(NUM_TOP, logits.shape[1]), dim=-1)

@@ -27,6 +27,10 @@ def test_a_second_pass_computes_only_the_missing_layer(target, corpus, tmp_path)
     more.build(target.weights, target.num_ids, lambda done: None)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert set(more.read(0)) == {"top_ids", "top_probs", "hidden-1", "hidden-2"}
+    lm = LeanLM(target.weights, target.num_ids, 64)
+    lm.taps = frozenset((1,))
+    lm.extend(corpus.texts[0].ids)
+    torch.testing.assert_close(more.read(0)["hidden-1"].float(), lm.hidden[1], rtol=0.01, atol=0.01)
 
 
 def test_other_texts_than_before_are_computed_anew(target, corpus, tmp_path):
