@@ -19,7 +19,7 @@ from playground.lm import CachedLM
 from playground.proposers import Proposal, Proposer
 from playground.sampling import to_probs
 from playground.text import Decoder, TextStream
-from playground.verify import Verdict, verify_chain, verify_tree
+from playground.verify import Rule, Verdict, verify_tree
 
 
 def generate(
@@ -30,6 +30,7 @@ def generate(
     end_ids: Sequence[int],
     decoder: Decoder,
     keep_cache: bool = False,
+    rule: Rule = verify_tree,
 ) -> Iterator[Event]:
     """Continue `context_ids` with the target's distribution, speculating with `proposer`.
 
@@ -43,6 +44,7 @@ def generate(
         decoder: turns ids into text.
         keep_cache: take over whatever the target's cache shares with the context, however it was made
             (for timing; a run whose tokens matter rebuilds what decoding left).
+        rule: what judges a draft. Any other than `verify_tree` is not exact: the exactness lab shows how far off.
 
     Yields:
         Progress (long prompts), Prefilled, then Proposed and Verified per round, then Finished.
@@ -56,7 +58,7 @@ def generate(
         raise ValueError(
             f"The prompt has {len(context_ids)} tokens; this model takes at most {target.context_limit}. Shorten it."
         )
-    run = _Run(target, proposer, list(context_ids), config, end_ids, decoder)
+    run = _Run(target, proposer, list(context_ids), config, end_ids, decoder, rule)
     target.taps, target.hidden = proposer.taps, {}
     try:
         yield from run.prefill(keep_cache)
@@ -70,8 +72,9 @@ def generate(
 class _Run:
     """The state of one run and its three steps."""
 
-    def __init__(self, target, proposer, context, config: SpecConfig, end_ids, decoder: Decoder):
+    def __init__(self, target, proposer, context, config: SpecConfig, end_ids, decoder: Decoder, rule: Rule):
         self.target, self.proposer, self.context, self.config = target, proposer, context, config
+        self.rule = rule
         self.end_ids = frozenset(end_ids)
         self.text = TextStream(decoder, config.stop_strings)
         self.display = Display(decoder)
@@ -126,7 +129,7 @@ class _Run:
         verified = perf_counter()
         num_rows, before = len(draft.ids) + 1, len(self.context)
         p_probs = to_probs(logits[:num_rows], self.config.sampling)
-        verdict = self._verify(p_probs, draft)
+        verdict = self.rule(p_probs, draft.ids, draft.parents, draft.probs, self.rng)
         rows = [0, *(index + 1 for index in verdict.path)]  # of the pass: the last token and the winning path
         committed = self._commit(verdict, draft.ids, p_probs, rows)
         self.target.keep(before - 1, rows[: len(committed)])
@@ -168,11 +171,6 @@ class _Run:
                 if token in self.end_ids:
                     return proposal.first(index + 1)
         return proposal
-
-    def _verify(self, p_probs: torch.Tensor, draft: Proposal) -> Verdict:
-        if draft.parents is None:
-            return verify_chain(p_probs, draft.ids, draft.probs, self.rng)
-        return verify_tree(p_probs, draft.ids, draft.parents, draft.probs, self.rng)
 
     def _commit(
         self, verdict: Verdict, drafted: list[int], p_probs: torch.Tensor, rows: list[int]

@@ -8,6 +8,7 @@ the target's. Source: Leviathan et al. 2023, Algorithm 1; Chen et al. 2023; Miao
 Knows no models.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -61,6 +62,10 @@ class Verdict:
         if num_committed > len(path):
             return self.judged
         return self.judged[: [item.index for item in self.judged].index(path[num_committed - 1]) + 1]
+
+
+# Target rows, drafted ids, their parents, the draft's rows, the run's generator → what is kept: see `verify_tree`.
+Rule = Callable[[torch.Tensor, list[int], list[int] | None, torch.Tensor | None, torch.Generator], Verdict]
 
 
 def residual_of(p: torch.Tensor, q: torch.Tensor | None, token: int) -> torch.Tensor:
