@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -13,6 +13,7 @@ from playground.config import PROPOSER_OPTIONS, RunSettings, SpecConfig
 from playground.engine import generate
 from playground.events import Finished, Verified
 from playground.gamma import POLICIES, ConfidencePolicy, GammaPolicy
+from playground.lm import another_cache
 from playground.models import ModelStore, ReadyModel, Report
 from playground.prompt import encode
 from playground.proposers import (
@@ -46,6 +47,7 @@ class Setup:
     target: ReadyModel
     settings: RunSettings
     report: Report
+    own_caches: bool = False  # decode beside other runs of the same models
 
     def corpus_ids(self) -> list[int]:
         """The corpus in the target's tokens."""
@@ -69,15 +71,20 @@ class Setup:
 
     def drafting(self, ready: ReadyModel) -> Built:
         """A proposer that drafts with a model of the target's own tokens."""
+        if self.own_caches:
+            ready = replace(ready, lm=another_cache(ready.lm))
         ids = self.target.loaded.end_ids, self.target.lm.vocab_size
         greedy = self.settings.greedy_draft and "greedy_draft" in PROPOSER_OPTIONS[self.settings.proposer]
         return DraftModelProposer(ready.lm, *ids, greedy), ready
 
 
 def make_proposer(
-    store: ModelStore, target: ReadyModel, settings: RunSettings, report: Report
+    store: ModelStore, target: ReadyModel, settings: RunSettings, report: Report, own_caches: bool = False
 ) -> tuple[Proposer, ReadyModel | None]:
     """Build the proposer the settings name, loading its model where it has one.
+
+    With `own_caches` the models' caches are its own, so that it may draft beside other runs. A draft with
+    another tokenizer keeps its one cache.
 
     Returns:
         The proposer, and the model it drafts with or None.
@@ -86,7 +93,7 @@ def make_proposer(
         ModelError: no draft chosen, or one that cannot be loaded or does not fit the target.
         ValueError: a prompt that an oracle cannot answer, being empty or too long.
     """
-    setup = Setup(store, target, settings, report)
+    setup = Setup(store, target, settings, report, own_caches)
     proposer, ready = BUILDERS[settings.proposer](setup)
     policy = _policy(setup.settings)
     return proposer if policy is None else AdaptiveProposer(proposer, policy), ready
