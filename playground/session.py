@@ -108,6 +108,23 @@ class Playground:
         job = partial(self._in_turn, partial(self._measure_alone, model, last))
         return batches(partial(_guarded, job), wait_s)
 
+    def lab(self, job: Callable, wait_s: float = 1 / 12, stop: threading.Event | None = None) -> Iterator[list]:
+        """Do a lab's job in its turn: `job(models.ModelStore, report)` is an iterator of values.
+
+        Yields:
+            Batches of those values; Progress while it waits and loads; Failed when it cannot go on.
+        """
+
+        def work(emit: Emit) -> None:
+            def report(stage: str, message: str, fraction: float | None) -> None:
+                emit(Progress(stage, message, fraction))
+
+            with closing(job(self._models(), report)) as values:
+                for value in values:
+                    emit(value)
+
+        return batches(partial(_guarded, partial(self._in_turn, work)), wait_s, stop)
+
     def _models(self):
         if self._store is None:
             from playground.baseline import Baseline

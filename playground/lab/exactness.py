@@ -10,13 +10,16 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from playground.config import SpecConfig
+from playground.config import RunSettings, SpecConfig
 from playground.engine import generate
 from playground.events import Event, Finished, Verified
 from playground.lab.statistics import Comparison, against_exact, against_sample
 from playground.lab.wrong_rules import RIGHT, applied
 from playground.lm import CachedLM
+from playground.models import ModelStore, Report
+from playground.prompt import encode
 from playground.proposers import Proposer
+from playground.run_setup import make_proposer
 from playground.sampling import to_probs
 from playground.text import Decoder
 from playground.verify import Rule, verify_tree
@@ -107,6 +110,17 @@ def try_exactness(
     positions += [_later(subject, place, speculative, plain) for place in range(1, config.max_new_tokens)]
     alpha = tally.num_accepted / tally.num_tested if tally.num_tested else None
     yield Exactness(rule, num_samples, alpha, tuple(positions))
+
+
+def exactness_of(
+    store: ModelStore, settings: RunSettings, num_samples: int, rule: str, report: Report
+) -> Iterator[Sampled | Exactness]:
+    """Try the exactness of a person's settings. Raises ModelError and ValueError as a run does."""
+    target = store.target(settings.target, settings.target_precision, report)
+    proposer, _ = make_proposer(store, target, settings, report)
+    _, ids = encode(target.loaded, settings)
+    subject = Subject(target.lm, ids, target.loaded.end_ids, target.decoder)
+    yield from try_exactness(subject, proposer, settings.spec, num_samples, rule)
 
 
 @dataclass(slots=True)

@@ -79,6 +79,7 @@ class GenerateTab:
         # copying all their properties, the whole log included. Nothing in the browser stands for a gr.State.
         self.unseen = {"show_progress": "hidden", "show_progress_on": gr.State()}
         self.quiet = self.unseen | {"queue": False, "api_visibility": "private"}
+        context.inputs.update({"prompt": self.prompt} | self.controls.inputs)
         self._wire_run()
         self._wire_choices()
 

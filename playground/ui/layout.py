@@ -4,14 +4,14 @@ A tab is a module with a NAME and a `build(context)`; adding one is adding it to
 it gets a Playground (or something with the same methods) and passes it on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground.ui import generate
+from playground.ui import exactness_tab, generate, race_tab
 from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
 from playground.ui.runs import Runs
@@ -19,17 +19,18 @@ from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate,)
+TABS = (generate, race_tab, exactness_tab)
 MAX_WAITING = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a tab may use."""
+    """What a tab may use. `inputs`: the component of each setting, filled in by the Generate tab."""
 
     playground: Any
     runs: Runs
     page: gr.Blocks
+    inputs: dict[str, gr.Component] = field(default_factory=dict)
 
 
 def build(playground: Any) -> gr.Blocks:

@@ -10,7 +10,7 @@ from gradio.themes.utils.fonts import LocalFont
 from playground.ui.text_proposers import TEACHING, TEACHING_TITLE
 from playground.ui.view import STATIC
 
-STYLE_SHEETS = ("page", "view")
+STYLE_SHEETS = ("page", "view", "labs")
 VARIABLES = {
     "body_background_fill": "#f6f7f9",
     "body_background_fill_dark": "#0d1015",
