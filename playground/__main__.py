@@ -17,6 +17,7 @@ from pathlib import Path
 
 from playground.config import DEFAULTS
 from playground.events import Event, Failed, Progress, Verified
+from playground.lab.compare_command import add_compare
 from playground.report import Recorder
 from playground.run_options import add_run_options, settings_of
 from playground.speeds import Speed, Step
@@ -33,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_run(commands)
     _add_models(commands)
     _add_bench(commands)
+    add_compare(commands)
     add_train(commands)
     options = parser.parse_args(arguments)
     return options.act(options)
