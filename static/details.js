@@ -84,7 +84,7 @@ function detailPanel(panel, onClose) {
     shut.addEventListener('click', close);
     panel.replaceChildren();
     put(panel, shut, detailHead(token), make('p', 'why', KIND_DEFINITIONS[token.kind]), factList(token));
-    put(panel, topLists(token, 3));
+    put(panel, token.tree ? treePicture(token.tree) : null, topLists(token, 3));
     panel.hidden = false;
   }
   return { open, close };

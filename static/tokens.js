@@ -12,7 +12,7 @@ function roundTokens(round) {
   const depths = [];
   round.parents?.forEach((parent) => depths.push(parent < 0 ? 1 : depths[parent] + 1));
   const order = round.parents ? [...tests.keys()] : [...round.drafted.keys()];
-  const tree = round.parents ? { numUntested: round.drafted.length - tests.size } : {};
+  const tree = round.parents ? { numUntested: round.drafted.length - tests.size, tree: round } : {};
   let numKept = 0;
   order.forEach((node) => {
     const [id, text, q] = round.drafted[node];
@@ -30,7 +30,7 @@ function roundTokens(round) {
   for (const [id, kind, text, label, p] of own) {
     const index = kind === 'residual' ? round.tested.length - 1 : round.tested.length;
     const tops = round.tops[Math.max(0, index)];
-    shown.push({ round: round.n, position: numKept + 1, id, kind, text, label, p, tops, out: true });
+    shown.push({ round: round.n, position: numKept + 1, id, kind, text, label, p, tops, out: true, ...tree });
   }
   return shown;
 }

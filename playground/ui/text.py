@@ -221,6 +221,9 @@ VIEW_WORDS = {
     "logit": "logit {value}",
     "untested_note": "Never judged: the run took another way before it got here, or the text ended.",
     "certain": "proposed with certainty",
+    "tree": "Tree of round {round}: {drafted} drafted, {tested} tested, {kept} kept",
+    "tree_root": "context",
+    "tree_hint": "One column per depth; the path kept is drawn strong, siblings stand in the order they are tried",
     "tip_hint": "Click to keep this open",
     "no_plotly": "The chart library could not be loaded; text and figures are complete without it.",
 }
