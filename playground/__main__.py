@@ -1,4 +1,4 @@
-"""Headless commands on the same engine: run, models, bench.
+"""Headless commands on the same engine: run, replay, compare, train, models, bench.
 
     python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
     python -m playground models --measure
@@ -18,9 +18,11 @@ from pathlib import Path
 from playground.config import DEFAULTS
 from playground.events import Event, Failed, Progress, Verified
 from playground.lab.compare_command import add_compare
-from playground.report import Recorder
+from playground.replay import add_replay, write_report
+from playground.report import Recorder, figure_lines
 from playground.run_options import add_run_options, settings_of
 from playground.speeds import Speed, Step
+from playground.trace import save
 from playground.training.command import add_train
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as in app.py: the same engine, the same manners
@@ -35,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_models(commands)
     _add_bench(commands)
     add_compare(commands)
+    add_replay(commands)
     add_train(commands)
     options = parser.parse_args(arguments)
     return options.act(options)
@@ -45,6 +48,7 @@ def _add_run(commands) -> None:
     run.set_defaults(act=_run)
     add_run_options(run)
     run.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run here; - for stdout")
+    run.add_argument("--trace", type=Path, metavar="FILE", help="save the run, for replay and for the page")
     run.add_argument("--quiet", action="store_true", help="print no text and no figures")
 
 
@@ -71,15 +75,17 @@ def _run(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    if options.json and str(options.json) != "-" and not os.access(options.json.resolve().parent, os.W_OK):
-        print(f"{options.json} cannot be written: its folder does not exist or is read-only.", file=sys.stderr)
-        return 2
+    for path in (options.json, options.trace):
+        if path and str(path) != "-" and not os.access(path.resolve().parent, os.W_OK):
+            print(f"{path} cannot be written: its folder does not exist or is read-only.", file=sys.stderr)
+            return 2
     from playground.session import Playground
 
-    recorder, quiet = Recorder(), options.quiet or str(options.json) == "-"
+    recorder, events, quiet = Recorder(), [], options.quiet or str(options.json) == "-"
 
     def emit(event: Event) -> None:
         recorder(event)
+        events.append(event)
         _show(event, quiet)
 
     try:
@@ -87,9 +93,12 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
     report = recorder.report()
-    _write(report, options.json)
+    if options.json is not None:
+        write_report(report, options.json)
+    if options.trace is not None:
+        save(events, options.trace)
     if not quiet and report["num_rounds"]:
-        _print_figures(report)
+        print("\n".join(figure_lines(report)))
     return 1 if "error" in report else 0
 
 
@@ -105,29 +114,6 @@ def _show(event: Event, quiet: bool) -> None:
             print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
         if not quiet:
             print("".join(token.text for token in event.committed), end="", flush=True)
-
-
-def _write(report: dict, path: Path | None) -> None:
-    if path is None:
-        return
-    text = json.dumps(report, ensure_ascii=False, indent=1)
-    if str(path) == "-":
-        print(text)
-    else:
-        path.write_text(text + "\n", encoding="utf-8")
-
-
-def _print_figures(report: dict) -> None:
-    def shown(name: str, form: str) -> str:
-        return "—" if report[name] is None else format(report[name], form)
-
-    print(f"\n\nend: {report['finish_reason']}, {report['num_committed']} tokens in {report['num_rounds']} rounds")
-    print(f"speedup {shown('speedup', '.2f')}x measured ({shown('tokens_per_second', '.1f')} tokens/s, ", end="")
-    print(f"plain {shown('baseline_tokens_per_second', '.1f')})")
-    print(f"alpha {shown('alpha', '.3f')}, draft efficiency {shown('draft_efficiency', '.3f')}, ", end="")
-    print(f"acceptance length {shown('acceptance_length', '.2f')}")
-    times = ", ".join(f"{part} {report[f'{part}_s']:.2f} s" for part in ("prefill", "draft", "verify", "other"))
-    print(times)
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -146,7 +132,8 @@ def _bench(options: argparse.Namespace) -> int:
     figures = run_bench(options.quick, report)
     if not options.quick:
         figures |= _page_tax(report)
-    _write(figures, options.json)
+    if options.json is not None:
+        write_report(figures, options.json)
     if options.table:
         options.table.write_text(table(figures) + "\n", encoding="utf-8")
     if str(options.json) != "-":

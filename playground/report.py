@@ -62,3 +62,20 @@ class Recorder:
         if isinstance(end, Failed):
             record |= {"error": end.message, "hint": end.hint}
         return record
+
+
+def figure_lines(report: dict) -> list[str]:
+    """The figures of a record in words, for a terminal."""
+
+    def shown(name: str, form: str) -> str:
+        return "—" if report[name] is None else format(report[name], form)
+
+    times = ", ".join(f"{part} {report[f'{part}_s']:.2f} s" for part in ("prefill", "draft", "verify", "other"))
+    return [
+        f"\n\nend: {report['finish_reason']}, {report['num_committed']} tokens in {report['num_rounds']} rounds",
+        f"speedup {shown('speedup', '.2f')}x measured ({shown('tokens_per_second', '.1f')} tokens/s, plain "
+        f"{shown('baseline_tokens_per_second', '.1f')})",
+        f"alpha {shown('alpha', '.3f')}, draft efficiency {shown('draft_efficiency', '.3f')}, acceptance length "
+        f"{shown('acceptance_length', '.2f')}",
+        times,
+    ]

@@ -132,7 +132,7 @@ def test_a_broken_engine_is_a_sentence_without_internals(playground, settings, m
     def broken(*_):
         raise RuntimeError("secret path /etc/x")
 
-    monkeypatch.setattr(engine, "verify_chain", broken)
+    monkeypatch.setattr(engine, "to_probs", broken)
     failed = only(events_of(playground, settings(proposer="ngram")), Failed)
     assert len(failed) == 1
     assert "secret" not in failed[0].message

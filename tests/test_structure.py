@@ -13,13 +13,16 @@ LEVELS = {
     1: "theory gamma sampling verify text presets turns batches run_options",
     2: "lm heads registry threads prompt",
     3: "proposers display speeds facts choices",
-    4: "engine metrics trace report baseline models run_setup measurement",
+    4: "engine metrics trace report replay baseline models run_setup measurement",
     5: "session lab training",
     6: "ui __main__",
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names.split()}
 FILES = sorted((ROOT / "playground").rglob("*.py"))
-LIGHT = ("config", "events", "metrics", "report", "session", "registry", "presets", "facts", "ui.render")
+LIGHT = (
+    *("config", "events", "metrics", "report", "session", "registry", "presets", "facts", "trace", "replay"),
+    "ui.render",
+)
 
 
 def unit(path: Path) -> str:
