@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground.ui import exactness_tab, generate, race_tab
+from playground.ui import exactness_tab, generate, race_tab, theory_tab
 from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
 from playground.ui.runs import Runs
@@ -19,18 +19,23 @@ from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate, race_tab, exactness_tab)
+TABS = (generate, race_tab, theory_tab, exactness_tab)
 MAX_WAITING = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a tab may use. `inputs`: the component of each setting, filled in by the Generate tab."""
+    """What a tab may use.
+
+    `inputs`: the component of each setting, filled in by the Generate tab. `tabs`: the tab of each name, whose
+    selection a lab can wait for before it draws anything.
+    """
 
     playground: Any
     runs: Runs
     page: gr.Blocks
     inputs: dict[str, gr.Component] = field(default_factory=dict)
+    tabs: dict[str, gr.Tab] = field(default_factory=dict)
 
 
 def build(playground: Any) -> gr.Blocks:
@@ -41,7 +46,7 @@ def build(playground: Any) -> gr.Blocks:
         context = Context(playground, Runs(), page)
         with gr.Tabs(elem_id="tabs", elem_classes="single" if len(TABS) == 1 else "many"):
             for tab in TABS:
-                with gr.Tab(tab.NAME, id=tab.NAME):
+                with gr.Tab(tab.NAME, id=tab.NAME) as context.tabs[tab.NAME]:
                     tab.build(context)
     page.queue(max_size=MAX_WAITING)
     # gradio looks for new events a thousand times a second, which takes 5 % of a core and the interpreter's
