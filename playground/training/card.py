@@ -39,6 +39,14 @@ def write_card(folder: Path, making: Making, figures: dict, ranks: dict) -> None
     (folder / "README.md").write_text(_text(making, figures), encoding="utf-8")
 
 
+def made_before(folder: Path) -> dict:
+    """How the weights in a folder were made, as its figures say; empty where they do not."""
+    try:
+        return json.loads((folder / FIGURES_NAME).read_text(encoding="utf-8")).get("making") or {"minutes": 0.0}
+    except (OSError, ValueError):
+        return {"minutes": 0.0}
+
+
 def _text(making: Making, figures: dict) -> str:
     licence = next((text for name, text in LICENCES.items() if making.target.startswith(name)), "that of its target")
     rows = {

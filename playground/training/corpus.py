@@ -64,6 +64,11 @@ class Corpus:
         self._keep(text)
         return True
 
+    def export(self, path: Path) -> None:
+        """Write everything to one compressed file, which another corpus can read."""
+        with gzip.GzipFile(path, "wb", compresslevel=9, mtime=0) as stream:
+            stream.write(self._path.read_bytes())
+
     def grow(self, conversations: Iterable[Conversation], num_tokens: int, report: Report) -> None:
         """Take conversations until the corpus holds `num_tokens`."""
         if self.num_tokens >= num_tokens:

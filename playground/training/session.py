@@ -13,7 +13,7 @@ from playground.lm import LeanWeights, unsupported_reason
 from playground.registry.bundled import slug_of, trained_folder
 from playground.registry.default_target import cache_root
 from playground.training.batches import Batches
-from playground.training.card import Making, write_card
+from playground.training.card import Making, made_before, write_card
 from playground.training.corpus import Corpus
 from playground.training.evaluate import evaluate, rank_accuracy
 from playground.training.fastest import fastest_setting
@@ -37,6 +37,7 @@ class TrainingSession:
         self._show = Line()
         self._work = cache_root() / "training" / slug_of(options.target)
         self._out = options.out or trained_folder(options.target, options.recipe)
+        self._before: dict | None = None  # how the weights were made that this training goes on from
 
     def run(self) -> None:
         """Do every stage. Raises ModelError or ValueError."""
@@ -46,6 +47,8 @@ class TrainingSession:
         corpus = self._write_text(target)
         if self._options.recipe != "corpus":
             self._train(target, corpus)
+        elif self._options.out:
+            corpus.export(self._options.out)
 
     def _load(self) -> Target:
         loaded = registry.load(self._options.target, "bfloat16", lambda stage, message, fraction: self._show(message))
@@ -58,6 +61,9 @@ class TrainingSession:
     def _write_text(self, target: Target) -> Corpus:
         options, path = self._options, self._work / "corpus.jsonl"
         corpus = Corpus(path, target.tokenizer)
+        shipped = trained_folder(options.target, "corpus").with_suffix(".jsonl.gz")
+        if not corpus.texts and shipped.is_file():
+            corpus.read_file(shipped)
         for file in options.corpus:
             corpus.read_file(file)
         for file in options.text:
@@ -96,12 +102,18 @@ class TrainingSession:
         if checkpoint.is_file() and not options.resume:
             checkpoint.replace(checkpoint.with_suffix(".old.pt"))
         saved = torch.load(checkpoint, weights_only=True)["module"] if checkpoint.is_file() else None
+        if saved is None and options.resume:
+            saved = recipe.saved(self._out)
+            self._before = made_before(self._out) if saved else None
         if saved is None:
             counts = corpus.counts(target.num_ids)
             ids = DraftVocabulary.most_frequent(counts, options.draft_ids, target.end_ids).ids
         else:
-            ids = saved["draft_ids"]
+            ids = saved["draft_ids"].long()
         module = recipe.make(ids, take_samples(target, store.texts, recipe.layers)).to(target.weights.device)
+        if self._before:
+            module.load_state_dict(saved, strict=False)
+            self._show(f"Going on from the weights in {self._out}", end=True)
         first = batches.load(batches.epoch(0)[0])
         precision = "bfloat16"
         if not options.threads:
@@ -130,8 +142,8 @@ class TrainingSession:
             target=recipe.target.name,
             command=f"python -m playground {shlex.join(sys.argv[1:])}",
             corpus_tokens=corpus_tokens,
-            seen_tokens=trainer.num_tokens,
-            minutes=trainer.elapsed_s / 60,
+            seen_tokens=trainer.num_tokens + (self._before or {}).get("seen_tokens", 0),
+            minutes=trainer.elapsed_s / 60 + (self._before or {}).get("minutes", 0.0),
             precision=precision,
             num_params=sum(p.numel() for p in trainer.module.parameters() if p.requires_grad),
             layers=recipe.layers,

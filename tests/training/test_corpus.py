@@ -93,3 +93,10 @@ def test_a_file_of_another_tokenizer_is_refused(target, tmp_path):
     (tmp_path / "other.jsonl").write_text(json.dumps({"ids": [99_999] * 20}))
     with pytest.raises(ValueError, match="another tokenizer"):
         Corpus(tmp_path / "corpus.jsonl", target.tokenizer).read_file(tmp_path / "other.jsonl")
+
+
+def test_an_exported_corpus_is_read_by_another(target, corpus, tmp_path):
+    corpus.export(tmp_path / "shipped.jsonl.gz")
+    other = Corpus(tmp_path / "corpus.jsonl", target.tokenizer)
+    assert other.read_file(tmp_path / "shipped.jsonl.gz") == corpus.num_tokens
+    assert [text.ids for text in other.texts] == [text.ids for text in corpus.texts]

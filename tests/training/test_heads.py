@@ -117,3 +117,20 @@ def test_the_draft_vocabulary_keeps_frequent_and_end_tokens_and_maps_back():
     assert vocabulary.ids.tolist() == [1, 3, 4]
     assert vocabulary.index.tolist() == [-1, 0, -1, 1, 2, -1]
     assert vocabulary.spread(torch.tensor([0.2, 0.5, 0.3])).tolist() == pytest.approx([0, 0.2, 0, 0.5, 0.3, 0])
+
+
+@pytest.mark.parametrize("name", ["eagle", "medusa", "early-exit", "draft"])
+def test_training_can_go_on_from_shipped_weights(name, target, corpus, tmp_path):
+    options = {"num_layers": 1} if name == "draft" else {}
+    recipe, module = made(name, target, corpus, **options)
+    for values in module.parameters():
+        if values.requires_grad:
+            torch.nn.init.normal_(values, std=0.02)
+    assert recipe.saved(tmp_path) is None
+    recipe.save(module, tmp_path)
+    _, again = made(name, target, corpus, **options)
+    again.load_state_dict(recipe.saved(tmp_path), strict=False)
+    before = dict(module.named_parameters())
+    for key, values in again.named_parameters():
+        torch.testing.assert_close(values, before[key], rtol=0.01, atol=0.001)
+    assert torch.equal(again.draft_ids, module.draft_ids)

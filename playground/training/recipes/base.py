@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from playground.heads import output_rows, save_head
+from playground.heads.files import WEIGHTS_NAME
 from playground.lm import LeanWeights
 from playground.training.batches import Batch
 
@@ -104,6 +106,14 @@ class Recipe(ABC):
     def save(self, module: nn.Module, folder: Path) -> None:
         """Write the weights to ship."""
         save_head(module, folder, self.target.name)
+
+    def saved(self, folder: Path) -> dict[str, torch.Tensor] | None:
+        """The state of a module that `save` wrote before, float32; None where there is none."""
+        path = Path(folder) / WEIGHTS_NAME
+        if not path.is_file():
+            return None
+        state = load_file(path)
+        return {name: values.float() if values.is_floating_point() else values for name, values in state.items()}
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """The target's embedding of ids (…) → (…, hidden)."""

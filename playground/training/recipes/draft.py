@@ -9,10 +9,12 @@ many: full-vocabulary behaviour at a fraction of the cost.
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from transformers import AutoModelForCausalLM
 
 from playground.heads import save_delta
+from playground.heads.draft import DELTA_NAME
 from playground.training.batches import Batch
 from playground.training.recipes.base import Guess, Recipe, Samples
 
@@ -68,3 +70,11 @@ class DraftRecipe(Recipe):
 
     def save(self, module: nn.Module, folder: Path) -> None:
         save_delta(module.model, module.draft_ids, folder, self.target.name)
+
+    def saved(self, folder: Path) -> dict[str, torch.Tensor] | None:
+        """The layers `save` wrote, under the names they have in `Draft`."""
+        path = Path(folder) / DELTA_NAME
+        if not path.is_file():
+            return None
+        state = {f"model.{name}": values.float() for name, values in load_file(path).items() if name != "draft_ids"}
+        return state | {"draft_ids": load_file(path)["draft_ids"].long()}
