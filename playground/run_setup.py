@@ -56,6 +56,11 @@ class Setup:
         self.report("loading", "Reading the corpus", None)
         return self.target.loaded.tokenizer(self.settings.corpus, add_special_tokens=False, verbose=False)["input_ids"]
 
+    @property
+    def embedding(self) -> torch.Tensor:
+        """The target's embedding, (ids, hidden)."""
+        return self.target.loaded.model.get_input_embeddings().weight.detach()
+
     def answer_ids(self) -> list[int]:
         """The target's greedy answer to the prompt, by plain decoding. Raises ValueError as `encode` does."""
         target, limit = self.target, self.settings.max_new_tokens
@@ -152,15 +157,14 @@ def _medusa(setup: Setup) -> Built:
     target, num_nodes = setup.target, setup.settings.tree_nodes
     heads = setup.store.head(target, "medusa", setup.report)
     accuracies = read_accuracies(bundled.trained(target.loaded.name, "medusa")) if num_nodes else ()
-    return MedusaProposer(heads, target.lm.vocab_size, accuracies, num_nodes), None
+    return MedusaProposer(heads, setup.embedding, target.lm.vocab_size, accuracies, num_nodes), None
 
 
 def _eagle(setup: Setup) -> Built:
     target, settings = setup.target, setup.settings
     head = setup.store.head(target, "eagle", setup.report)
-    embedding = target.loaded.model.get_input_embeddings().weight.detach()
     tree = settings.tree_nodes, settings.tree_top_k
-    return EagleProposer(head, embedding, target.loaded.end_ids, target.lm.vocab_size, *tree), None
+    return EagleProposer(head, setup.embedding, target.loaded.end_ids, target.lm.vocab_size, *tree), None
 
 
 def _lookahead(setup: Setup) -> Built:

@@ -96,6 +96,7 @@ const readers = {
     idle.textContent = '';
     showStatus('busy', WORDS.starting, '', null);
   },
+  recording(line) { state.recording = line.words; },
   started(line) { state.limit = line.max_new_tokens || 0; },
   progress(line) { showStatus('busy', line.message, isNumber(line.fraction) ? percent(line.fraction, 0) : '', line.fraction); },
   prefilled() { showStatus('busy', WORDS.waiting, '', null); },
@@ -127,7 +128,8 @@ function finish(line, how, text, more) {
   view.dataset.over = state.id;
   showFigures(line.figures);
   charts.addPositions(line.positions);
-  showStatus(how, text, more);
+  if (state.recording) showStatus('recording', state.recording, more ? `${text} · ${more}` : text);
+  else showStatus(how, text, more);
   live.textContent = text;
   if (!strip.tokens.length && !pending.length) idle.textContent = how === 'failed' ? '' : WORDS.empty_output;
 }

@@ -42,7 +42,9 @@ def medusa_heads(model, text, num_heads=4, layers=(1, 2)):
     heads.draft_ids.copy_(ids)
     last = model.config.num_hidden_layers
     hidden = hidden_of(model, text, {*layers, last})
-    heads.start_from(model.model.norm.weight, {layer: hidden[layer] for layer in layers}, hidden[last])
+    before = {layer: hidden[layer][:-1] for layer in layers}
+    embeds = model.get_input_embeddings().weight[torch.tensor(text[1:])]
+    heads.start_from(model.model.norm.weight, before, hidden[last][:-1], embeds)
     torch.nn.init.normal_(heads.fall, std=0.02)
     return bound(heads, model)
 

@@ -25,6 +25,7 @@ from playground.config import SamplingConfig
 from playground.proposers.medusa import MedusaProposer, best_tree, read_accuracies
 from playground.sampling import to_probs
 
+EMBEDDING = tiny_llama().get_input_embeddings().weight.detach()  # of the model all tests share
 ACCURACIES = [[0.6, 0.2, 0.05], [0.5, 0.2, 0.1], [0.4, 0.1, 0.1], [0.3, 0.1, 0.0]]
 
 
@@ -39,7 +40,8 @@ def heads(model, truth):
 
 
 def proposer_of(heads, shape):
-    return MedusaProposer(heads, TINY_VOCAB, ACCURACIES if shape == "tree" else (), 12 if shape == "tree" else 0)
+    tree = (ACCURACIES, 12) if shape == "tree" else ()
+    return MedusaProposer(heads, EMBEDDING, TINY_VOCAB, *tree)
 
 
 @pytest.mark.parametrize("backend", [lean, generic, static])
@@ -75,7 +77,8 @@ def test_a_chain_is_drawn_from_the_distributions_it_shows_and_they_are_the_heads
 
     def check(context, sampling, state, proposal):
         hidden = hidden_of(model, context[:-1], heads.feature_layers)
-        logits = heads.logits(heads({layer: states[-1:] for layer, states in hidden.items()})[0])
+        last = {layer: states[-1:] for layer, states in hidden.items()}
+        logits = heads.logits(heads(last, EMBEDDING[context[-1]][None])[0])
         expected = torch.zeros(len(proposal.ids), TINY_VOCAB)
         expected[:, heads.draft_ids] = to_probs(logits[: len(proposal.ids)], sampling)
         torch.testing.assert_close(proposal.probs, expected, rtol=1e-3, atol=1e-4)
@@ -93,7 +96,7 @@ def test_sampled_frequencies_are_those_of_the_target(shape):
     model = tiny_llama(vocab=12)
     heads = medusa_heads(model, [3, 1, 4, 1, 5, *plain(model, [3, 1, 4, 1, 5])])
     tree = (ACCURACIES, 6) if shape == "tree" else ()
-    check_frequencies(model, lean(model), MedusaProposer(heads, 12, *tree))
+    check_frequencies(model, lean(model), MedusaProposer(heads, model.get_input_embeddings().weight, 12, *tree))
 
 
 def test_a_prompt_of_one_token_has_no_state_to_draft_from(model, heads):
@@ -146,7 +149,7 @@ def test_accuracies_come_from_the_figures_of_the_training(tmp_path):
 
 def test_a_tree_without_accuracies_is_refused(heads):
     with pytest.raises(ValueError, match="measured accuracy"):
-        MedusaProposer(heads, TINY_VOCAB, num_nodes=4)
+        MedusaProposer(heads, EMBEDDING, TINY_VOCAB, num_nodes=4)
 
 
 def test_no_tree_is_deeper_than_asked_for(heads, model):

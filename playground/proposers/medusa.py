@@ -1,6 +1,6 @@
 """Medusa: several heads guess the next tokens at once, from one hidden state of the target.
 
-A chain takes one token per head: each is drawn without knowing the ones before it, from a distribution
+A chain takes one token per head: each is drawn without knowing the drafted ones before it, from a distribution
 that depends on the context only. A tree takes the likeliest tokens of each head, hence one-hot; its shape
 is fixed beforehand from how often each head's 1st, 2nd, … choice was right. Verified exactly, unlike the
 paper's typical acceptance. Source: Cai et al. 2024, arXiv 2401.10774.
@@ -80,8 +80,8 @@ def read_accuracies(folder: Path) -> list[list[float]]:
 class MedusaProposer(Proposer):
     """Drafts up to one token per head; head i guesses the i-th drafted token.
 
-    At row n − 2, the last token the target has seen, the target itself chose token n − 1; head 1 guesses
-    token n, head i token n − 1 + i. States (1, K, hidden) → draft logits (K, D) in one product each.
+    At row n − 2, the last token the target has seen, the target itself chose token n − 1, whose embedding the
+    heads read too; head 1 guesses token n, head i token n − 1 + i. States (1, K, hidden) → draft logits (K, D).
 
     Attributes:
         stops_after: as DraftModelProposer's, for a chain.
@@ -93,12 +93,14 @@ class MedusaProposer(Proposer):
     def __init__(
         self,
         heads: MedusaHeads,
+        embedding: torch.Tensor,
         num_tokens: int,
         accuracies: Sequence[Sequence[float]] = (),
         num_nodes: int = 0,
     ):
         """Args:
         heads: bound to the target.
+        embedding: (ids, hidden) the target's.
         num_tokens: ids the target knows.
         accuracies: what `best_tree` takes; needed for a tree only.
         num_nodes: tokens of the tree, 0 = a chain.
@@ -106,7 +108,7 @@ class MedusaProposer(Proposer):
         if num_nodes and not accuracies:
             raise ValueError("A tree needs the measured accuracy of each head.")
         self.taps = frozenset(heads.feature_layers)
-        self._heads, self._num_nodes = heads, num_nodes
+        self._heads, self._embedding, self._num_nodes = heads, embedding, num_nodes
         self._vocabulary = DraftVocabulary(heads.draft_ids, num_tokens)
         self._accuracies = [list(ranks)[: len(heads.draft_ids)] for ranks in accuracies[: heads.num_heads]]
         self._trees: dict[int, list[Branch]] = {}  # by depth allowed
@@ -131,7 +133,8 @@ class MedusaProposer(Proposer):
         """Run all heads once; a prompt of one token has no state to run them on."""
         if self._hidden is None or gamma < 1:
             return Proposal([])
-        logits = self._heads.logits(self._heads(self._hidden)[0, :gamma])  # (depth, D)
+        newest = self._embedding[context[-1]][None]  # (1, hidden)
+        logits = self._heads.logits(self._heads(self._hidden, newest)[0, :gamma])  # (depth, D)
         if self._num_nodes:
             return self._tree(logits)
         chain = Chain(self._vocabulary, len(logits), sampling, rng, stops_after=self.stops_after)

@@ -18,8 +18,10 @@ from playground.events import Progress
 from playground.presets import DEFAULT_PRESET, PRESETS, preset, preset_settings
 from playground.ui.controls import SETTING_NAMES, Controls, choices_of, first_available, settings_from, target_words
 from playground.ui.notes import note, preset_note, proposer_note, ready_line
+from playground.ui.recordings import first_log
 from playground.ui.render import RunLog
 from playground.ui.runs import Run
+from playground.ui.share import ShareBar
 from playground.ui.text import (
     API_DESCRIPTION,
     BROKEN,
@@ -49,6 +51,7 @@ def stream_log(playground: object, settings: RunSettings, run: Run) -> Iterator[
     try:
         for events in batches:
             out.add(events)
+            run.keep(events)
             if time.monotonic() >= due:
                 shown, due = out.text, time.monotonic() + PAUSE_S_PER_CHARACTER * len(out.text)
             yield shown  # also when nothing is new, so that a Stop is noticed
@@ -74,12 +77,13 @@ class GenerateTab:
             with gr.Column(elem_id="settings-column"):
                 self.controls = Controls(preset_settings(preset(DEFAULT_PRESET)))
             with gr.Column(elem_id="view-column"):
-                self.view = spec_view(elem_id="view")
+                self.view = spec_view(first_log(), elem_id="view")
+                context.inputs.update({"prompt": self.prompt} | self.controls.inputs)
+                ShareBar(context, self.view)
         # gradio renews, with each message of a run, the progress state of every component that ever showed some,
         # copying all their properties, the whole log included. Nothing in the browser stands for a gr.State.
         self.unseen = {"show_progress": "hidden", "show_progress_on": gr.State()}
         self.quiet = self.unseen | {"queue": False, "api_visibility": "private"}
-        context.inputs.update({"prompt": self.prompt} | self.controls.inputs)
         self._wire_run()
         self._wire_choices()
 

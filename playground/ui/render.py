@@ -92,6 +92,10 @@ class RunLog:
             self._write("figures", figures=figures(self.metrics), positions=positions(self.metrics))
         return self.text
 
+    def note_recording(self, words: str) -> None:
+        """Say that what follows is a recording, and of what."""
+        self._write("recording", words=words)
+
     def stop(self) -> str:
         """End the log early, keeping what was made, and return it."""
         return self.add([Finished("stopped", "".join(self._pieces), tuple(self._token_ids))])

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from time import monotonic
 
 MAX_SESSIONS = 64  # logs kept; older ones have been seen long ago
+MAX_EVENTS = 6000  # kept of one run: some 2,000 rounds
 
 
 class Run:
@@ -21,7 +22,15 @@ class Run:
         self.text: str | None = None
         self.stop = threading.Event()
         self.steps: Generator | None = None
+        self.events: list | None = []  # what it said, to be saved; None once there is too much of it
         self._over = threading.Event()
+
+    def keep(self, events: list) -> None:
+        """Keep what a run says, up to a limit."""
+        if self.events is not None:
+            self.events += events
+            if len(self.events) > MAX_EVENTS:
+                self.events = None
 
     def close(self, text: str) -> None:
         """Leave the finished log."""
@@ -72,6 +81,12 @@ class Runs:
         if run is None or not run.text:
             return None
         return json.loads(run.text.rstrip("\n").rsplit("\n", 1)[-1]).get("figures")
+
+    def events(self, session: str | None) -> list | None:
+        """What the newest run of `session` has said so far; empty without one, None when it is too much to keep."""
+        with self._lock:
+            run = self._by_session.get(session)
+        return [] if run is None else None if run.events is None else list(run.events)
 
     def forget(self, session: str | None) -> None:
         """End and drop the run of a session that is gone."""

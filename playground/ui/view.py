@@ -40,10 +40,10 @@ def view_script() -> str:
     )
 
 
-def spec_view(**extra: object) -> gr.HTML:
-    """Make the view of one run: status, figures, token strip, charts. Its value is the run's log."""
+def spec_view(log: str = "", **extra: object) -> gr.HTML:
+    """Make the view of one run: status, figures, token strip, charts. Its value is the run's log, at first `log`."""
     frame = '<div class="spec"></div>'
-    return gr.HTML("", label="log", html_template=frame, js_on_load=view_script(), apply_default_css=False, **extra)
+    return gr.HTML(log, label="log", html_template=frame, js_on_load=view_script(), apply_default_css=False, **extra)
 
 
 def settings_toggle(**extra: object) -> gr.HTML:

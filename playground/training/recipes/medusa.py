@@ -12,7 +12,7 @@ class MedusaRecipe(Recipe):
     """Options: num_heads, inner_size, feature_layers."""
 
     name = "medusa"
-    learning_rate = 1.5e-3
+    learning_rate = 6e-4
     batch_tokens = 3072
 
     @property
@@ -31,10 +31,13 @@ class MedusaRecipe(Recipe):
             eps=weights.eps,
         )
         module.draft_ids.copy_(draft_ids)
-        module.start_from(weights.final_norm, samples.hidden, samples.hidden[self.target.num_layers])
+        final = samples.hidden[self.target.num_layers]
+        module.start_from(weights.final_norm, samples.hidden, final, samples.embeds)
         return module
 
     def guesses(self, module: nn.Module, batch: Batch) -> list[Guess]:
-        states = module(batch.hidden)  # (B, T, K, hidden)
+        length = batch.ids.shape[1]
+        known = {layer: states[:, :-1] for layer, states in batch.hidden.items()}
+        states = module(known, self.embed(batch.ids[:, 1:]))  # (B, T - 1, K, hidden)
         heads = range(1, module.num_heads + 1)
-        return [Guess(i, states[:, :-i, i - 1], DEPTH_DECAY ** (i - 1)) for i in heads]
+        return [Guess(i, states[:, : length - i, i - 1], DEPTH_DECAY ** (i - 1)) for i in heads]
