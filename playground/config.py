@@ -28,7 +28,7 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "noisy-oracle": ("noise_alpha",),
     "random": (),
 }
-DEFAULT_TREE = 12  # nodes of a tree that is asked for without a size
+DEFAULT_TREE = 6  # nodes of a tree that is asked for without a size: what two CPU cores check almost for free
 SWITCHES = ("chat_template", "greedy_draft", "adapter", "guess_tree")
 GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
 PRECISIONS = ("float32", "bfloat16", "float16", "fp8", "int8", "int4", "nf4", "fp4")
@@ -72,10 +72,10 @@ RANGES: dict[str, Range] = {
     "ngram_max": Range(1, 8, 4, 1),
     "exit_layers": Range(1, 64, 7, 1),
     "tree_nodes": Range(0, 32, 0, 1),  # 0 = a chain
-    "tree_top_k": Range(1, 10, 4, 1),
-    "window": Range(1, 16, 5, 1),
-    "ngram_size": Range(3, 8, 4, 1),
-    "num_guesses": Range(1, 16, 4, 1),
+    "tree_top_k": Range(1, 10, 2, 1),
+    "window": Range(1, 16, 3, 1),
+    "ngram_size": Range(3, 8, 3, 1),
+    "num_guesses": Range(1, 16, 3, 1),
     "min_share": Range(0.0, 1.0, 0.1, 0.05, whole=False),
     "noise_alpha": Range(0.0, 1.0, 0.8, 0.05, whole=False),
     "confidence_threshold": Range(0.0, 1.0, 0.4, 0.05, whole=False),  # as in transformers
