@@ -5,7 +5,6 @@ fetches it. A stream that gradio forgets, as it does when Stop comes during its 
 here. Knows no gradio and no engine.
 """
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Generator
@@ -73,14 +72,6 @@ class Runs:
         with self._lock:
             run = self._by_session.get(session)
         return run.end(timeout_s) if run else None
-
-    def figures(self, session: str | None) -> dict | None:
-        """The figures of the newest run of `session`, once it is over; None without one."""
-        with self._lock:
-            run = self._by_session.get(session)
-        if run is None or not run.text:
-            return None
-        return json.loads(run.text.rstrip("\n").rsplit("\n", 1)[-1]).get("figures")
 
     def events(self, session: str | None) -> list | None:
         """What the newest run of `session` has said so far; empty without one, None when it is too much to keep."""

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from playground.lab.simulator import NUM_ROUNDS, TokenWorld, parse_weights, simulate_rounds, simulate_token
-from playground.theory import predicted_speedup
+from playground.lab.why import Why, explain
 from playground.ui.lab_stream import quiet_events
 from playground.ui.notes import note
 from playground.ui.text_theory import (
@@ -89,17 +89,11 @@ def token_table(world: TokenWorld) -> str:
     )
 
 
-def last_point(figures: dict | None) -> dict | None:
+def last_point(found: Why | None) -> dict | None:
     """Where a finished run lies on the surface: alpha, c, gamma, speedup, and what the formula says; None without."""
-    if not figures or not figures.get("num_drafted") or None in (figures.get("alpha"), figures.get("speedup")):
+    if found is None:
         return None
-    rounds, drafted = figures["num_rounds"], figures["num_drafted"]
-    plain_ms = 1000 / figures["baseline_tokens_per_second"]
-    gamma = drafted / rounds
-    c = 1000 * figures["draft_s"] / drafted / plain_ms
-    width = 1000 * figures["verify_s"] / rounds / plain_ms
-    predicted = predicted_speedup(figures["alpha"], round(gamma), c, width)
-    return {"alpha": figures["alpha"], "c": c, "gamma": gamma, "speedup": figures["speedup"], "predicted": predicted}
+    return {name: getattr(found, name) for name in ("alpha", "c", "gamma", "speedup", "predicted")}
 
 
 class TheoryTab:
@@ -141,7 +135,7 @@ class TheoryTab:
         )
 
     def _last(self, request: gr.Request) -> tuple:
-        point = last_point(self.runs.figures(request.session_hash))
+        point = last_point(explain(self.runs.events(request.session_hash) or []))
         if point is None:
             return None, note(NO_LAST_RUN), gr.skip(), gr.skip()
         return point, note(LAST_RUN_NOTE.format(**point)), round(point["alpha"], 2), round(min(1, point["c"]), 2)

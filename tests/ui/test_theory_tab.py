@@ -1,14 +1,16 @@
 """The Theory tab: words with the numbers in them, charts that agree, and the last run as a point."""
 
+from pathlib import Path
+
 import pytest
 
+from playground import trace
 from playground.lab.simulator import RULES, parse_weights, simulate_rounds, simulate_token
-from playground.ui.runs import Run, Runs
+from playground.lab.why import explain
 from playground.ui.theory_charts import gamma_chart, length_chart, surface_chart, token_chart
 from playground.ui.theory_tab import FIRST_P, FIRST_Q, last_point, rounds_pictures, token_pictures
 
-FIGURES = {"alpha": 0.8, "speedup": 1.5, "num_drafted": 40, "num_rounds": 10, "baseline_tokens_per_second": 50.0}
-FIGURES |= {"draft_s": 0.08, "verify_s": 0.25}
+EXAMPLE = Path(__file__).parents[1] / "traces" / "version-1.jsonl"
 
 
 def test_the_formula_is_shown_with_its_numbers():
@@ -25,7 +27,7 @@ def test_the_charts_show_the_simulated_and_the_closed_form():
     line, points = gamma_chart(0.7, 4, 0.1, 0.02).data
     assert list(points.y) == pytest.approx(list(line.y[::2]), rel=0.01)
     assert len(surface_chart(0.7, 4, 0.1, 0.02, None).data) == 2
-    assert "measured" in surface_chart(0.7, 4, 0.1, 0.02, last_point(FIGURES)).data[-1].name
+    assert "measured" in surface_chart(0.7, 4, 0.1, 0.02, last_point(explain(trace.load(EXAMPLE)))).data[-1].name
     assert len(token_chart(simulate_token(parse_weights(FIRST_P), parse_weights(FIRST_Q))).data) == 2 + len(RULES)
 
 
@@ -41,19 +43,7 @@ def test_weights_that_are_none_are_said_to_be():
 
 
 def test_the_last_run_lies_where_its_figures_say():
-    point = last_point(FIGURES)
-    assert point["gamma"] == 4 and point["c"] == pytest.approx(0.1)
-    assert point["predicted"] == pytest.approx((1 - 0.8**5) / 0.2 / (4 * 0.1 + 1.25))
+    found = explain(trace.load(EXAMPLE))
+    point = last_point(found)
+    assert (point["alpha"], point["c"], point["speedup"]) == (found.alpha, found.c, found.speedup)
     assert last_point(None) is None
-    assert last_point(FIGURES | {"num_drafted": 0}) is None
-    assert last_point(FIGURES | {"speedup": None}) is None
-
-
-def test_figures_of_the_newest_run_can_be_asked_for():
-    runs = Runs()
-    assert runs.figures("me") is None
-    run = runs.start("me")
-    assert runs.figures("me") is None
-    run.close('{"e": "run"}\n{"e": "end", "figures": {"alpha": 0.5}}\n')
-    assert runs.figures("me") == {"alpha": 0.5}
-    assert isinstance(run, Run)
