@@ -78,6 +78,7 @@ class GenerateTab:
                 self.controls = Controls(preset_settings(preset(DEFAULT_PRESET)))
             with gr.Column(elem_id="view-column"):
                 self.view = spec_view(first_log(), elem_id="view")
+                context.shown["view"] = self.view
                 context.inputs.update({"prompt": self.prompt} | self.controls.inputs)
                 ShareBar(context, self.view)
         # gradio renews, with each message of a run, the progress state of every component that ever showed some,

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground.ui import compare_tab, exactness_tab, generate, race_tab, theory_tab, why_tab
+from playground.ui import compare_tab, exactness_tab, generate, lessons_tab, race_tab, theory_tab, why_tab
 from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
 from playground.ui.runs import Runs
@@ -19,7 +19,7 @@ from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate, why_tab, race_tab, compare_tab, theory_tab, exactness_tab)
+TABS = (generate, why_tab, race_tab, compare_tab, theory_tab, exactness_tab, lessons_tab)
 MAX_WAITING = 16
 
 
@@ -28,7 +28,7 @@ class Context:
     """What a tab may use.
 
     `inputs`: the component of each setting, filled in by the Generate tab. `tabs`: the tab of each name, whose
-    selection a lab can wait for before it draws anything.
+    selection a lab can wait for before it draws anything. `shown`: "view" → the view of the Generate tab.
     """
 
     playground: Any
@@ -36,6 +36,7 @@ class Context:
     page: gr.Blocks
     inputs: dict[str, gr.Component] = field(default_factory=dict)
     tabs: dict[str, gr.Tab] = field(default_factory=dict)
+    shown: dict[str, gr.HTML] = field(default_factory=dict)
 
 
 def build(playground: Any) -> gr.Blocks:
