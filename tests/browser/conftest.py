@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from browser.double import Double
@@ -47,9 +48,10 @@ def _missing(why):
     pytest.skip(f"Browser tests are skipped: {why}.")
 
 
-def serve(double):
-    """Serve the page for `double`; returns (page to close, url)."""
-    page = build(double)
+def serve(double, recording=""):
+    """Serve the page for `double`; returns (page to close, url). The view is empty at first, or shows a log."""
+    with patch("playground.ui.generate.first_log", return_value=recording):
+        page = build(double)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     return page, url.rstrip("/")
 

@@ -56,8 +56,8 @@ def test_zoom_and_scroll_position_survive_updates_without_a_rebuild(visit):
     page = visit()
     show_charts(page)
     ask(page, "#slow story", max_new_tokens=2000)
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")  # charts out of sight are not drawn
     page.wait_for_function("document.querySelectorAll('.spec .plot')[0].data[0].y.length > 4")
-    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
     page.evaluate("() => { window.first = document.querySelector('.spec .plot svg'); }")
     area = page.locator(".spec .plot").first.locator(".nsewdrag").bounding_box()
     page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.2 * area["height"])
