@@ -20,12 +20,12 @@ def open_block(page):
     page.wait_for_selector("#measure:enabled")
 
 
-def test_measuring_fills_the_table_and_the_lists_with_figures(visit, served):
+def test_measuring_fills_the_table_and_the_lists_with_figures(served, visit):
     double, url = served
     double.step_s = 0.8
     page = visit(url)
     open_block(page)
-    assert page.locator("#precision-speeds tr").count() == 3
+    page.wait_for_function("document.querySelectorAll('#precision-speeds tr').length === 3")
     assert "44" not in page.inner_text("#precision-speeds")
     page.click("#measure")
     page.wait_for_selector("#precision-speeds >> text=measuring 50%")
@@ -42,7 +42,7 @@ def test_measuring_fills_the_table_and_the_lists_with_figures(visit, served):
     later.wait_for_function("document.querySelector('#set-target_precision input').value.includes('44 tokens/s')")
 
 
-def test_stopping_a_measurement_keeps_what_it_found_and_frees_the_engine(visit, served):
+def test_stopping_a_measurement_keeps_what_it_found_and_frees_the_engine(served, visit):
     double, url = served
     double.step_s = 0.8
     page = visit(url)
@@ -58,7 +58,7 @@ def test_stopping_a_measurement_keeps_what_it_found_and_frees_the_engine(visit, 
     assert ("smollm2-135m", "bfloat16") not in double.known
 
 
-def test_another_target_shows_its_own_figures(visit, served):
+def test_another_target_shows_its_own_figures(served, visit):
     double, url = served
     double.known = {("smollm2-135m", "bfloat16"): 44.0, ("someone/else", "bfloat16"): 7.0}
     page = visit(url)
@@ -69,7 +69,7 @@ def test_another_target_shows_its_own_figures(visit, served):
     page.wait_for_function("document.querySelector('#set-target_precision input').value.includes('7.0 tokens/s')")
 
 
-def test_the_figure_of_a_run_is_in_the_list_when_the_run_is_over(visit, served):
+def test_the_figure_of_a_run_is_in_the_list_when_the_run_is_over(served, visit):
     double, url = served
     page = visit(url)
     double.known = {("smollm2-135m", "bfloat16"): 50.0}
