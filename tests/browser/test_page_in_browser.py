@@ -140,8 +140,7 @@ def test_presets_fill_in_prompt_settings_and_what_to_expect(visit):
 def test_what_cannot_run_here_is_listed_with_its_reason(visit):
     page = visit()
     page.click("#precisions button.label-wrap")
-    page.wait_for_selector("#precision-note")
-    assert "needs a CUDA device" in page.inner_text("#precision-note")
+    page.wait_for_selector("#precision-note >> text=needs a CUDA device")
     assert "Apache 2.0" in page.inner_text("#target-note")
     page.locator("#set-target input").click()
     page.get_by_role("option", name="Qwen2.5-1.5B").click()
