@@ -19,7 +19,6 @@ function tokenStrip(box, listeners) {
   function draw(token) {
     const span = make('span', `tok ${token.kind}`);
     span.dataset.i = tokens.length;
-    if (token.trial) span.classList.add('trial');
     if (token.out && token.text) {
       span.classList.add('out');
       fill(span, token.text);
@@ -114,8 +113,7 @@ function tokenStrip(box, listeners) {
   });
 
   const text = () => tokens.filter((token) => token.out).map((token) => token.text).join('');
-  const spanOf = (token) => spans[tokens.indexOf(token)] || null;
-  return { append, clear, text, tokens, spanOf };
+  return { append, clear, text, tokens };
 }
 
 /* The output text inside a selection, cut exactly at its ends. */

@@ -26,31 +26,20 @@ const showFigures = figureCards(figureRow);
 const charts = chartBoard(chartRow, view);
 const tip = tokenTip(view);
 let pinnedSpan = null;
-function markPinned(span) {
-  pinnedSpan?.classList.remove('pinned-token');
-  pinnedSpan = span;
-  span?.classList.add('pinned-token');
-}
-function announce(token) {
-  trigger('select', { round: token.round, position: token.position, token: token.text, kind: token.kind });
-}
-const details = detailPanel(panel, {
-  show: (token, node) => tip.show(token, node),
-  hide: () => tip.hide(),
-  choose: (token) => { tip.hide(); markPinned(strip.spanOf(token)); announce(token); },
-  closed: (inside) => { tip.hide(); markPinned(null); if (inside) box.focus({ preventScroll: true }); },
-});
+const details = detailPanel(panel, () => { pinnedSpan?.classList.remove('pinned-token'); pinnedSpan = null; });
 const strip = tokenStrip(box, {
   hover: (token, span) => tip.show(token, span),
   focus: (token, span) => { tip.show(token, span); live.textContent = spoken(token); },
   leave: (close) => { tip.hide(); if (close) details.close(); },
   pin: (token, span) => {
     const again = span === pinnedSpan;
+    tip.hide();
     details.close();
     if (again) return;
-    markPinned(span);
+    pinnedSpan = span;
+    span.classList.add('pinned-token');
     details.open(token);
-    announce(token);
+    trigger('select', { round: token.round, position: token.position, token: token.text, kind: token.kind });
   },
 });
 
@@ -62,7 +51,12 @@ function toggle(label, className) {
   input.addEventListener('change', () => output.classList.toggle(className, input.checked));
   return put(wrap, input, make('span', '', label));
 }
-const legend = kindLegend(Object.keys(KIND_NAMES));
+const legend = make('ul', 'legend');
+for (const kind of Object.keys(KIND_NAMES)) {
+  const item = make('li');
+  item.title = KIND_DEFINITIONS[kind];
+  legend.append(put(item, make('span', `tok ${kind}`, KIND_NAMES[kind])));
+}
 const copy = make('button', 'copy', WORDS.copy);
 copy.type = 'button';
 copy.addEventListener('click', async () => {
@@ -81,7 +75,7 @@ let appending = 0; // timer
 let nextAppend = 0;
 
 function reset() {
-  state = { open: false, limit: 0, figures: {}, last: '', trees: false };
+  state = { open: false, limit: 0, figures: {} };
   pending = [];
   nextAppend = 0;
   strip.clear();
@@ -108,17 +102,15 @@ const readers = {
   prefilled() { showStatus('busy', WORDS.waiting, '', null); },
   baseline(line) {
     state.figures.baseline_tokens_per_second = line.tokens_per_second;
-    showFigures(state.figures, state.trees);
+    showFigures(state.figures);
   },
   round(line) {
-    pending.push(...roundTokens(line, state.last));
-    state.trees ||= Boolean(line.parents);
-    state.last = line.committed.at(-1)?.[3] || state.last;
+    pending.push(...roundTokens(line));
     charts.addRow(line.row);
   },
   figures(line) {
     const f = (state.figures = line.figures);
-    showFigures(f, state.trees);
+    showFigures(f);
     charts.addPositions(line.positions);
     charts.changed();
     const words = { rounds: f.num_rounds, tokens: f.num_tokens, limit: state.limit };
@@ -134,7 +126,7 @@ const readers = {
 function finish(line, how, text, more) {
   state.open = false;
   view.dataset.over = state.id;
-  showFigures(line.figures, state.trees);
+  showFigures(line.figures);
   charts.addPositions(line.positions);
   if (state.recording) showStatus('recording', state.recording, more ? `${text} · ${more}` : text);
   else showStatus(how, text, more);

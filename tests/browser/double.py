@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from browser.double_speeds import SpeedsDouble
-from browser.double_trees import tree_rounds
 
 from playground.config import RunSettings
 from playground.events import (
@@ -188,10 +187,6 @@ def script(settings: RunSettings) -> Iterator[Event]:
     fail_at = 3 if name == "#fail" else 0
     if name == "#raise":
         raise RuntimeError("secret path /nowhere")
-    if name == "#trees":
-        yield from tree_rounds()
-        yield Finished("length", "", ())
-        return
     yield from rounds(settings, pieces, rng, fail_at)
 
 
