@@ -1,4 +1,4 @@
-"""Headless commands on the same engine: run, replay, compare, train, models, bench.
+"""Headless commands on the same engine: run, replay, compare, train, models, bench, export, watch.
 
     python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
     python -m playground models --measure
@@ -18,6 +18,8 @@ from pathlib import Path
 from playground.config import DEFAULTS
 from playground.events import Event, Failed, Progress, Verified
 from playground.lab.compare_command import add_compare
+from playground.lab.export_command import add_export
+from playground.lab.watch_command import add_watch
 from playground.replay import add_replay, write_report
 from playground.report import Recorder, figure_lines
 from playground.run_options import add_run_options, settings_of
@@ -39,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
     add_compare(commands)
     add_replay(commands)
     add_train(commands)
+    add_export(commands)
+    add_watch(commands)
     options = parser.parse_args(arguments)
     return options.act(options)
 

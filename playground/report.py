@@ -6,6 +6,7 @@ in seconds where the name ends in `_s`. Needs no torch.
 
 from dataclasses import asdict
 
+from playground.acceptance import vllm_metrics
 from playground.events import Event, Failed, Finished, Verified
 from playground.metrics import RunMetrics
 
@@ -55,6 +56,7 @@ class Recorder:
             "draft_s": metrics.draft_ms / 1000,
             "verify_s": metrics.verify_ms / 1000,
             "other_s": metrics.other_ms / 1000,
+            "vllm": vllm_metrics(metrics.rounds, started.gamma if started else 0),
             "rounds": self._rounds,
             "settings": started.settings if started else {},
             "environment": started.environment if started else {},

@@ -13,7 +13,7 @@ LEVELS = {
     1: "theory gamma sampling verify text presets turns batches run_options",
     2: "lm heads registry threads prompt",
     3: "proposers display speeds facts choices",
-    4: "engine metrics trace report replay baseline models run_setup measurement",
+    4: "engine metrics acceptance trace report replay baseline models run_setup measurement",
     5: "session lab training",
     6: "ui __main__",
 }
@@ -21,6 +21,7 @@ LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names.spl
 FILES = sorted((ROOT / "playground").rglob("*.py"))
 LIGHT = (
     *("config", "events", "metrics", "report", "session", "registry", "presets", "facts", "trace", "replay"),
+    *("lab.export_command", "lab.watch_command"),
     "ui.render",
 )
 
