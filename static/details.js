@@ -1,19 +1,35 @@
 /* What is known about one token: the tip that follows the pointer and the panel that stays. */
 function factRows(token) {
   const rows = [];
-  if (isNumber(token.p)) rows.push([WORDS.p, chance(token.p)]);
+  if (isNumber(token.p)) rows.push([token.trial?.[0] > 1 ? WORDS.p_residual : WORDS.p, chance(token.p)]);
   if (isNumber(token.q)) rows.push([WORDS.q, token.q === 1 ? `1 · ${WORDS.certain}` : chance(token.q)]);
   if (isNumber(token.u)) rows.push([WORDS.u, chance(token.u)]);
   if (isNumber(token.overlap)) rows.push([WORDS.overlap, chance(token.overlap)]);
   return rows;
 }
 
+function placeOf(token) {
+  const place = [`${WORDS.round} ${token.round}`, `${WORDS.position} ${token.position}`];
+  if (token.trial) place.push(say(WORDS.trial, { turn: token.trial[0], tried: token.trial[1] }));
+  return place;
+}
+
 function detailHead(token) {
   const head = make('div', 'detail-head');
   const chip = make('span', `tok ${token.kind}`, visible(token.text) || token.label);
-  const more = token.numUntested ? ` · +${token.numUntested} ${KIND_NAMES.untested}` : '';
-  const place = `${WORDS.round} ${token.round} · ${WORDS.position} ${token.position} · ${WORDS.token_id} ${token.id}${more}`;
+  const place = [...placeOf(token), `${WORDS.token_id} ${token.id}`].join(' · ');
   return put(head, chip, make('b', '', KIND_NAMES[token.kind]), make('span', 'place', place));
+}
+
+/* The kinds of tokens as they look in the strip. */
+function kindLegend(kinds) {
+  const legend = make('ul', 'legend');
+  for (const kind of kinds) {
+    const item = make('li');
+    item.title = KIND_DEFINITIONS[kind];
+    legend.append(put(item, make('span', `tok ${kind}`, KIND_NAMES[kind])));
+  }
+  return legend;
 }
 
 function factList(token) {
@@ -47,8 +63,7 @@ function topLists(token, count) {
 
 function spoken(token) {
   const facts = factRows(token).map(([name, value]) => `${name} ${value}`);
-  const place = `${WORDS.round} ${token.round}, ${WORDS.position} ${token.position}`;
-  return [visible(token.text) || token.label, KIND_NAMES[token.kind], place, ...facts].join(', ');
+  return [visible(token.text) || token.label, KIND_NAMES[token.kind], ...placeOf(token), ...facts].join(', ');
 }
 
 function tokenTip(view) {
@@ -70,22 +85,35 @@ function tokenTip(view) {
   return { show, hide };
 }
 
-function detailPanel(panel, onClose) {
+/* `listeners`: show and hide a tip, choose a token of the tree, closed. */
+function detailPanel(panel, listeners) {
   function close() {
     if (panel.hidden) return;
+    const inside = panel.contains(document.activeElement);
     panel.hidden = true;
     panel.replaceChildren();
-    onClose();
+    listeners.closed(inside);
   }
   function open(token) {
     const shut = make('button', 'close', '×');
     shut.type = 'button';
     shut.setAttribute('aria-label', WORDS.close);
     shut.addEventListener('click', close);
+    const facts = make('div');
+    const tops = make('div');
+    function tell(chosen) {
+      facts.replaceChildren();
+      tops.replaceChildren();
+      put(facts, detailHead(chosen), make('p', 'why', KIND_DEFINITIONS[chosen.kind]), factList(chosen));
+      put(tops, topLists(chosen, 3));
+    }
+    const choose = (chosen) => { tell(chosen); listeners.choose(chosen); };
+    const picture = token.tree ? treePicture(token, { ...listeners, choose, close }) : null;
+    tell(token);
     panel.replaceChildren();
-    put(panel, shut, detailHead(token), make('p', 'why', KIND_DEFINITIONS[token.kind]), factList(token));
-    put(panel, token.tree ? treePicture(token.tree) : null, topLists(token, 3));
+    put(panel, shut, facts, picture?.figure, tops);
     panel.hidden = false;
+    picture?.reveal();
   }
   return { open, close };
 }

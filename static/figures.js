@@ -21,13 +21,13 @@ function figureCards(row) {
     if (cards[id].below.textContent !== below) cards[id].below.textContent = below;
   }
 
-  return function show(f) {
+  return function show(f, trees) {
     const speedup = isNumber(f.speedup);
     const note = !speedup ? WORDS.no_baseline : f.speedup < 1 ? WORDS.slower : WORDS.against_plain;
     write('speedup', speedup ? `${f.speedup.toFixed(2)}×` : WORDS.none, note);
     cards.speedup.card.classList.toggle('slow', speedup && f.speedup < 1);
     const tested = { accepted: f.num_accepted, tested: f.num_tested };
-    write('alpha', percent(f.alpha), f.num_tested ? say(WORDS.of_tested, tested) : WORDS.nothing_tested);
+    write('alpha', percent(f.alpha), f.num_tested ? say(trees ? WORDS.of_positions : WORDS.of_tested, tested) : WORDS.nothing_tested);
     write('acceptance_length', fixed(f.acceptance_length, 2), WORDS.per_pass);
     const plain = isNumber(f.baseline_tokens_per_second);
     const against = plain ? say(WORDS.plain_speed, { value: fixed(f.baseline_tokens_per_second, 1) }) : WORDS.no_baseline;

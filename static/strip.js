@@ -19,6 +19,7 @@ function tokenStrip(box, listeners) {
   function draw(token) {
     const span = make('span', `tok ${token.kind}`);
     span.dataset.i = tokens.length;
+    if (token.kind === 'rejected' && token.trial?.[0] > 1) span.classList.add('again');
     if (token.out && token.text) {
       span.classList.add('out');
       fill(span, token.text);
@@ -113,7 +114,8 @@ function tokenStrip(box, listeners) {
   });
 
   const text = () => tokens.filter((token) => token.out).map((token) => token.text).join('');
-  return { append, clear, text, tokens };
+  const spanOf = (token) => spans[tokens.indexOf(token)] || null;
+  return { append, clear, text, tokens, spanOf };
 }
 
 /* The output text inside a selection, cut exactly at its ends. */

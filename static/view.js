@@ -26,20 +26,31 @@ const showFigures = figureCards(figureRow);
 const charts = chartBoard(chartRow, view);
 const tip = tokenTip(view);
 let pinnedSpan = null;
-const details = detailPanel(panel, () => { pinnedSpan?.classList.remove('pinned-token'); pinnedSpan = null; });
+function markPinned(span) {
+  pinnedSpan?.classList.remove('pinned-token');
+  pinnedSpan = span;
+  span?.classList.add('pinned-token');
+}
+function announce(token) {
+  trigger('select', { round: token.round, position: token.position, token: token.text, kind: token.kind });
+}
+const details = detailPanel(panel, {
+  show: (token, node) => tip.show(token, node),
+  hide: () => tip.hide(),
+  choose: (token) => { tip.hide(); markPinned(strip.spanOf(token)); announce(token); },
+  closed: (inside) => { tip.hide(); markPinned(null); if (inside) box.focus({ preventScroll: true }); },
+});
 const strip = tokenStrip(box, {
   hover: (token, span) => tip.show(token, span),
   focus: (token, span) => { tip.show(token, span); live.textContent = spoken(token); },
   leave: (close) => { tip.hide(); if (close) details.close(); },
   pin: (token, span) => {
     const again = span === pinnedSpan;
-    tip.hide();
     details.close();
     if (again) return;
-    pinnedSpan = span;
-    span.classList.add('pinned-token');
+    markPinned(span);
     details.open(token);
-    trigger('select', { round: token.round, position: token.position, token: token.text, kind: token.kind });
+    announce(token);
   },
 });
 
@@ -51,12 +62,7 @@ function toggle(label, className) {
   input.addEventListener('change', () => output.classList.toggle(className, input.checked));
   return put(wrap, input, make('span', '', label));
 }
-const legend = make('ul', 'legend');
-for (const kind of Object.keys(KIND_NAMES)) {
-  const item = make('li');
-  item.title = KIND_DEFINITIONS[kind];
-  legend.append(put(item, make('span', `tok ${kind}`, KIND_NAMES[kind])));
-}
+const legend = kindLegend(Object.keys(KIND_NAMES));
 const copy = make('button', 'copy', WORDS.copy);
 copy.type = 'button';
 copy.addEventListener('click', async () => {
@@ -75,7 +81,7 @@ let appending = 0; // timer
 let nextAppend = 0;
 
 function reset() {
-  state = { open: false, limit: 0, figures: {} };
+  state = { open: false, limit: 0, figures: {}, last: '', trees: false };
   pending = [];
   nextAppend = 0;
   strip.clear();
@@ -102,15 +108,17 @@ const readers = {
   prefilled() { showStatus('busy', WORDS.waiting, '', null); },
   baseline(line) {
     state.figures.baseline_tokens_per_second = line.tokens_per_second;
-    showFigures(state.figures);
+    showFigures(state.figures, state.trees);
   },
   round(line) {
-    pending.push(...roundTokens(line));
+    pending.push(...roundTokens(line, state.last));
+    state.trees ||= Boolean(line.parents);
+    state.last = line.committed.at(-1)?.[3] || state.last;
     charts.addRow(line.row);
   },
   figures(line) {
     const f = (state.figures = line.figures);
-    showFigures(f);
+    showFigures(f, state.trees);
     charts.addPositions(line.positions);
     charts.changed();
     const words = { rounds: f.num_rounds, tokens: f.num_tokens, limit: state.limit };
@@ -126,7 +134,7 @@ const readers = {
 function finish(line, how, text, more) {
   state.open = false;
   view.dataset.over = state.id;
-  showFigures(line.figures);
+  showFigures(line.figures, state.trees);
   charts.addPositions(line.positions);
   if (state.recording) showStatus('recording', state.recording, more ? `${text} · ${more}` : text);
   else showStatus(how, text, more);

@@ -106,7 +106,8 @@ FIGURES = [
         "id": "alpha",
         "label": "Alpha",
         "definition": "Accepted tokens divided by tested tokens: how often a judged guess is kept. Guesses that were "
-        "never judged, such as those behind a rejection, do not count.",
+        "never judged, such as those behind a rejection, do not count. "
+        "Siblings in a tree share a position and count once.",
     },
     {
         "id": "acceptance_length",
@@ -201,6 +202,7 @@ VIEW_WORDS = {
     "empty_output": "No token was written.",
     "close": "Close details",
     "of_tested": "{accepted} of {tested} tested tokens",
+    "of_positions": "{accepted} of {tested} tested positions",
     "nothing_tested": "nothing tested yet",
     "per_pass": "tokens per target pass",
     "plain_speed": "plain decoding {value}",
@@ -211,6 +213,8 @@ VIEW_WORDS = {
     "round": "round",
     "position": "position",
     "p": "target p",
+    "p_residual": "p in the residual",
+    "trial": "try {turn} of {tried}",
     "q": "draft q",
     "u": "drawn u",
     "overlap": "overlap Σ min(p, q)",
@@ -222,8 +226,11 @@ VIEW_WORDS = {
     "untested_note": "Never judged: the run took another way before it got here, or the text ended.",
     "certain": "proposed with certainty",
     "tree": "Tree of round {round}: {drafted} drafted, {tested} tested, {kept} kept",
-    "tree_root": "context",
-    "tree_hint": "One column per depth; the path kept is drawn strong, siblings stand in the order they are tried",
+    "tree_context": "context",
+    "tree_prompt": "prompt",
+    "tree_hint": "A column per position, from left to right. The straight line is the path kept; above it the branches "
+    "refused, below it those never tried. Small: p where a token was tested, else the draft's q.",
+    "tree_keys": "Arrow keys move, Enter shows the details, Escape closes them.",
     "tip_hint": "Click to keep this open",
     "no_plotly": "The chart library could not be loaded; text and figures are complete without it.",
 }

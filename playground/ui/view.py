@@ -17,7 +17,7 @@ from playground.ui.text import FIGURES, KIND_DEFINITIONS, KIND_NAMES, SETTINGS_T
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-SCRIPTS = ("dom", "log", "tokens", "strip", "tree", "details", "figures", "charts", "view")
+SCRIPTS = ("dom", "log", "tokens", "strip", "tree_layout", "tree", "details", "figures", "charts", "view")
 
 
 def script(*names: str, **constants: object) -> str:

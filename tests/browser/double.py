@@ -9,9 +9,10 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from browser.double_speeds import SpeedsDouble
+from browser.double_trees import tree_rounds
 
 from playground.config import RunSettings
 from playground.events import (
@@ -187,6 +188,10 @@ def script(settings: RunSettings) -> Iterator[Event]:
     fail_at = 3 if name == "#fail" else 0
     if name == "#raise":
         raise RuntimeError("secret path /nowhere")
+    if name == "#trees":
+        yield from tree_rounds()
+        yield Finished("length", "", ())
+        return
     yield from rounds(settings, pieces, rng, fail_at)
 
 
@@ -203,7 +208,7 @@ def rounds(settings: RunSettings, pieces: list[tuple[str, str]], rng: random.Ran
         size = min(settings.gamma, len(todo)) if settings.proposer != "none" and rng.random() < 0.93 else 0
         kept = next((i for i in range(size) if rng.random() > 0.82), size)
         drafted = proposal(number, todo[:size], kept, rng)
-        yield branched(drafted) if settings.prompt.startswith("#tree") and size else drafted
+        yield drafted
         verdict = verified(number, todo, size, kept, rng, 40 + len(made))
         made.extend(verdict.committed)
         yield verdict
@@ -220,11 +225,6 @@ def proposal(number: int, todo: list[tuple[str, str]], kept: int, rng: random.Ra
             shown = "⟨E2 80⟩"
         nodes.append(Node(rng.randrange(49152), shown, i - 1, round(rng.uniform(0.2, 0.99), 3)))
     return Proposed(number, tuple(nodes), 0.4 + 0.1 * len(nodes))
-
-
-def branched(drafted: Proposed) -> Proposed:
-    """The same with two branches that are never tested: one from the context, one below the first token."""
-    return replace(drafted, nodes=(*drafted.nodes, Node(7, " <other>", -1, 0.2), Node(8, " branch", 0, 0.1)))
 
 
 def verified(

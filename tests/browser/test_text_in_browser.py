@@ -124,25 +124,3 @@ def test_each_kind_of_token_has_a_mark_besides_its_colour(visit):
     assert set(marks) == {"accepted", "rejected", "untested", "residual", "bonus", "plain"}
     assert len(set(marks.values())) == 6
     assert "line-through" in marks["rejected"]
-
-
-def test_the_tree_of_a_round_is_a_picture_of_what_was_tried_and_kept(visit):
-    page = visit()
-    run(page, "#tree please")
-    page.locator(".strip .tok.accepted").first.click()
-    tree = page.locator(".pinned .tree")
-    assert "drafted" in tree.locator("figcaption b").inner_text()
-    texts = tree.locator(".tok.untested").all_inner_texts()
-    assert {"␣<other>", "␣branch"} <= set(texts)
-    kept = tree.locator("li.kept > .node .tok").all_inner_texts()
-    tested = tree.locator(".tok.accepted").count()
-    assert tested >= 1 and len(kept) in (tested, tested + 1)
-    assert tree.evaluate("node => node.scrollWidth <= document.querySelector('.pinned').clientWidth")
-
-
-def test_a_chain_needs_no_picture(visit):
-    page = visit()
-    run(page, "a chain of words")
-    page.locator(".strip .tok.accepted").first.click()
-    assert page.locator(".pinned .detail-head").count() == 1
-    assert page.locator(".pinned .tree").count() == 0
