@@ -14,7 +14,7 @@ import gradio as gr
 from playground.lab.compare_arms import OWN_TASK, TASKS, Arm, held_out, read_prompts
 from playground.ui.compare_view import CompareView
 from playground.ui.controls import SETTING_NAMES, settings_from
-from playground.ui.lab_stream import follow, quiet_events
+from playground.ui.lab_stream import download_script, follow, quiet_events
 from playground.ui.notes import note
 from playground.ui.race_tab import lane_choices, lane_settings
 from playground.ui.text import NOT_STARTED
@@ -42,14 +42,6 @@ FIRST = ("ngram", "eagle:tree", "quantized")
 GAMMA_CHOICES = (1, 2, 3, 4, 5, 6, 8)
 SECONDS_PER_TOKEN = 0.03  # for the estimate only: a plain step of the bundled target on two cores
 MAX_KEPT = 32
-DOWNLOAD = """(text) => {{
-  if (!text) return;
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], {{ type: 'text/plain' }}));
-  link.download = '{name}';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}}"""
 
 
 class CompareTab:
@@ -87,7 +79,7 @@ class CompareTab:
         stop.click(None, cancels=[run])
         for button, kind in zip(files, ("csv", "json"), strict=True):
             saved = button.click(getattr(self, f"_{kind}"), None, held, queue=False, **quiet)
-            saved.then(None, held, None, js=DOWNLOAD.format(name=f"compare.{kind}"), queue=False, **quiet)
+            saved.then(None, held, None, js=download_script(f"compare.{kind}"), queue=False, **quiet)
 
     def _compare(self, request: gr.Request, proposers: list, gammas: list, *rest: Any) -> Iterator:
         tasks, count, length, own, file, *given = rest

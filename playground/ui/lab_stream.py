@@ -48,6 +48,18 @@ def follow(playground: Any, job: Callable, show: Callable[[list], str]) -> Itera
         batches.close()
 
 
+def download_script(name: str) -> str:
+    """JavaScript that turns a text into a file the browser saves under this name; nothing where it is empty."""
+    return """(text) => {
+  if (!text) return;
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  link.download = 'NAME';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}""".replace("NAME", name)
+
+
 def progress_note(news: Progress) -> str:
     """What is being waited for, with its share where it is known."""
     share = "" if news.fraction is None else f" · {news.fraction:.0%}"

@@ -11,7 +11,7 @@ import gradio as gr
 
 from playground import trace
 from playground.ui.controls import SETTING_NAMES, settings_from
-from playground.ui.lab_stream import quiet_events
+from playground.ui.lab_stream import download_script, quiet_events
 from playground.ui.links import query_of, settings_of_query
 from playground.ui.notes import note
 from playground.ui.recordings import opened_log, shipped, shipped_log
@@ -32,14 +32,6 @@ from playground.ui.text_recordings import (
     TOO_LONG_TO_SAVE,
 )
 
-DOWNLOAD = """(text) => {
-  if (!text) return;
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
-  link.download = 'run.jsonl';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}"""
 COPY = """(query) => {
   if (query === null) return;
   const address = `${location.origin}${location.pathname}?${query}`;
@@ -70,7 +62,9 @@ class ShareBar:
         held, query = gr.Textbox(visible=False), gr.Textbox(visible=False)
         quiet = quiet_events() | {"queue": False}
         settings = [self.inputs[name] for name in SETTING_NAMES]
-        save.click(self._save, None, [held, said], **quiet).then(None, held, None, js=DOWNLOAD, **quiet)
+        save.click(self._save, None, [held, said], **quiet).then(
+            None, held, None, js=download_script("run.jsonl"), **quiet
+        )
         opened.upload(self._open, opened, [view, said], **quiet)
         chosen.input(self._replay, chosen, [view, said], **quiet)
         link.click(self._link, settings, [query, said], **quiet).then(None, query, None, js=COPY, **quiet)
