@@ -93,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         _show(event, quiet)
 
     try:
-        Playground().run(settings, emit)
+        Playground().run(settings, emit, keep_logits=options.trace is not None)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
     report = recorder.report()

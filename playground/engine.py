@@ -15,6 +15,7 @@ import torch
 from playground.config import SpecConfig
 from playground.display import Display
 from playground.events import Committed, Event, Finished, Prefilled, Progress, Proposed, Tested, Verified
+from playground.kept_logits import KeptLogits
 from playground.lm import CachedLM
 from playground.proposers import Proposal, Proposer
 from playground.sampling import to_probs
@@ -31,6 +32,7 @@ def generate(
     decoder: Decoder,
     keep_cache: bool = False,
     rule: Rule = verify_tree,
+    kept: KeptLogits | None = None,
 ) -> Iterator[Event]:
     """Continue `context_ids` with the target's distribution, speculating with `proposer`.
 
@@ -45,9 +47,10 @@ def generate(
         keep_cache: take over whatever the target's cache shares with the context, however it was made
             (for timing; a run whose tokens matter rebuilds what decoding left).
         rule: what judges a draft. Any other than `verify_tree` is not exact: the exactness lab shows how far off.
+        kept: takes the logits of each round, to be told as Logits before Finished.
 
     Yields:
-        Progress (long prompts), Prefilled, then Proposed and Verified per round, then Finished.
+        Progress (long prompts), Prefilled, then Proposed and Verified per round, Logits, then Finished.
 
     Raises:
         ValueError: an empty context, or one that leaves no room for a token.
@@ -58,7 +61,7 @@ def generate(
         raise ValueError(
             f"The prompt has {len(context_ids)} tokens; this model takes at most {target.context_limit}. Shorten it."
         )
-    run = _Run(target, proposer, list(context_ids), config, end_ids, decoder, rule)
+    run = _Run(target, proposer, list(context_ids), config, end_ids, decoder, rule, kept)
     target.taps, target.hidden = proposer.taps, {}
     try:
         yield from run.prefill(keep_cache)
@@ -66,15 +69,17 @@ def generate(
             yield from run.round()
     finally:
         target.taps, target.hidden = frozenset(), {}
+    if kept is not None:
+        yield from kept.events(decoder)
     yield Finished(run.reason, run.text.text, tuple(run.context[len(context_ids) :]))
 
 
 class _Run:
     """The state of one run and its three steps."""
 
-    def __init__(self, target, proposer, context, config: SpecConfig, end_ids, decoder: Decoder, rule: Rule):
+    def __init__(self, target, proposer, context, config: SpecConfig, end_ids, decoder: Decoder, rule: Rule, kept):
         self.target, self.proposer, self.context, self.config = target, proposer, context, config
-        self.rule = rule
+        self.rule, self.kept = rule, kept
         self.end_ids = frozenset(end_ids)
         self.text = TextStream(decoder, config.stop_strings)
         self.display = Display(decoder)
@@ -137,6 +142,8 @@ class _Run:
         judged = verdict.until(len(committed))
         final_kind = verdict.final_kind if len(committed) == len(rows) else ""
         positions = self.display.positions(logits, p_probs, draft, judged, final_kind, verdict)
+        if self.kept is not None:
+            self.kept.keep(self.num_rounds, logits[:num_rows], draft)
         tested = tuple(Tested(j.index, draft.ids[j.index], j.p, j.q, j.u, j.accepted, j.overlap) for j in judged)
         other = (shown - proposed) + (perf_counter() - verified)
         yield Verified(

@@ -2,7 +2,7 @@
 
 One run is a list of events, in this order:
 
-    Started  Progress*  Prefilled  Calibrated?  Prefilled?  (Proposed Verified)*  Calibrated?  Finished | Failed
+    Started Progress* Prefilled Calibrated? Prefilled? (Proposed Verified)* Logits* Calibrated? Finished | Failed
 
 A recorded run, the live page, charts, tests and exports all read this one stream. `Progress` may
 come anywhere before the end; a second `Prefilled` reports what was left to read when rounds begin.
@@ -165,6 +165,33 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class LogitRow:
+    """One row of logits in short: its likeliest tokens and the drafted one, and all others in groups of near ones.
+
+    A group of `rest_counts[i]` tokens counts as that many of logit `rest_logits[i]` (the logarithm of their mean
+    e^logit). In a draft's row the logits are ln q, q as drawn from; a certain token stands alone.
+    """
+
+    ids: tuple[int, ...]
+    texts: tuple[str, ...]
+    logits: tuple[float, ...]
+    rest_logits: tuple[float, ...] = ()
+    rest_counts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Logits:
+    """What a round's distributions were made from, told after the last round so that no round pays for it.
+
+    `target` has a row after the context and one after each drafted token; `draft` one per drafted token.
+    """
+
+    round: int
+    target: tuple[LogitRow, ...]
+    draft: tuple[LogitRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The run is over, for this reason, with the whole output text and ids."""
 
@@ -181,7 +208,7 @@ class Failed:
     hint: str = ""
 
 
-Event = Started | Progress | Prefilled | Calibrated | Proposed | Verified | Finished | Failed
+Event = Started | Progress | Prefilled | Calibrated | Proposed | Verified | Logits | Finished | Failed
 _TYPES = {cls.__name__: cls for cls in get_args(Event)}
 
 

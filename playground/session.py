@@ -1,8 +1,8 @@
 """From settings to events: text in, models, lock, errors as sentences. What the page and the command line call.
 
-`Playground.run` pushes the events of one run; `stream` does the same from a worker thread and hands
-them out in batches a few times a second. One run, or one measurement of speeds, at a time uses the
-models. The only place that turns exceptions into sentences for people. Knows no gradio.
+`Playground.run` pushes the events of one run; `stream` hands them out in batches from a worker thread.
+One run, or one measurement, at a time uses the models. The only place that turns exceptions into
+sentences for people. Knows no gradio.
 """
 
 import logging
@@ -74,12 +74,13 @@ class Playground:
         """End what is going on at its next event, so that the process can end."""
         self._closing.set()
 
-    def run(self, settings: RunSettings, emit: Emit) -> None:
+    def run(self, settings: RunSettings, emit: Emit, keep_logits: bool = True) -> None:
         """Do one run, pushing its events to `emit`; errors arrive as a Failed event.
 
         An exception raised by `emit` stops the run: the current pass ends, the models are free again.
+        `keep_logits`: also tell what the distributions were made from (Logits).
         """
-        _guarded(lambda checked: self._in_turn(partial(self._run_alone, settings), checked), emit)
+        _guarded(lambda checked: self._in_turn(partial(self._run_alone, settings, keep_logits), checked), emit)
 
     def stream(
         self, settings: RunSettings, wait_s: float = 1 / 12, stop: threading.Event | None = None
@@ -161,8 +162,9 @@ class Playground:
             gone.set()
             wait([work])
 
-    def _run_alone(self, settings: RunSettings, emit: Emit) -> None:
+    def _run_alone(self, settings: RunSettings, keep_logits: bool, emit: Emit) -> None:
         from playground.engine import generate
+        from playground.kept_logits import KeptLogits
         from playground.measurement import remember
         from playground.prompt import encode
         from playground.run_setup import environment_of, make_proposer
@@ -189,7 +191,8 @@ class Playground:
         plain = (target.key, target.lm, ids, settings.spec.sampling, target.decoder)
         remembered = partial(remember, self._speeds, target)
         _emit_all(self._baseline.measure(*plain), emit, remembered)
-        run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder)
+        kept = KeptLogits() if keep_logits else None
+        run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder, kept=kept)
         end = _emit_all(run, emit)
         try:
             _emit_all(self._baseline.confirm(*plain, end.token_ids), emit, remembered)

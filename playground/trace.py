@@ -8,15 +8,16 @@ a line of an older version becomes one of the next. Needs no torch.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
-from playground.events import Event, Failed, Finished, Proposed, Started, Verified, from_json, to_json
+from playground.events import Event, Failed, Finished, Logits, Proposed, Started, Verified, from_json, to_json
 
-VERSION = 1
+VERSION = 2  # 1: without Logits
 MAX_BYTES = 64_000_000
 MAX_LINE_BYTES = 2_000_000
 MAX_EVENTS = 50_000
-_UPGRADES: dict[int, Callable[[str], str]] = {}  # version → a line of it as a line of the next version
+_UPGRADES: dict[int, Callable[[str], str]] = {1: str}  # version → a line of it as a line of the next version
 
 
 def to_text(events: Iterable[Event], created: str | None = None) -> str:
@@ -104,6 +105,7 @@ class _Order:
         self._started = self._over = False
         self._rounds = 0
         self._proposed: Proposed | None = None
+        self._drafted: dict[int, int] = {}  # tokens, by round
 
     def take(self, event: Event) -> None:
         """Check the next event. Raises ValueError."""
@@ -126,7 +128,21 @@ class _Order:
             )
             for test in event.tested:
                 _refuse_if(not 0 <= test.node < len(proposed.nodes), "a token was tested that was never drafted.")
+            self._drafted[event.round] = len(proposed.nodes)
             self._rounds, self._proposed = event.round, None
+        elif isinstance(event, Logits):
+            _check_logits(event, self._drafted.get(event.round, -1))
+
+
+def _check_logits(event: Logits, num_drafted: int) -> None:
+    # the pass may have been cut at an end token, and so have fewer rows
+    fits = len(event.target) == len(event.draft) + 1 and len(event.draft) <= num_drafted
+    _refuse_if(not fits, "logits do not belong to their round.")
+    for row in (*event.target, *event.draft):
+        named, groups = len(row.ids), len(row.rest_logits)
+        fits = 0 < named == len(row.texts) == len(row.logits) and groups == len(row.rest_counts)
+        _refuse_if(not fits or min(row.rest_counts, default=1) < 1, "a row of logits is incomplete.")
+        _refuse_if(not all(map(isfinite, (*row.logits, *row.rest_logits))), "a logit is no number.")
 
 
 def _refuse_if(wrong: bool, why: str) -> None:

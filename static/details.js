@@ -85,7 +85,7 @@ function tokenTip(view) {
   return { show, hide };
 }
 
-/* `listeners`: show and hide a tip, choose a token of the tree, closed. */
+/* `listeners`: show and hide a tip, choose a token of the tree, inspect its round, closed. */
 function detailPanel(panel, listeners) {
   function close() {
     if (panel.hidden) return;
@@ -99,12 +99,15 @@ function detailPanel(panel, listeners) {
     shut.type = 'button';
     shut.setAttribute('aria-label', WORDS.close);
     shut.addEventListener('click', close);
+    const inspect = make('button', 'inspect', WORDS.inspect);
+    inspect.type = 'button';
+    inspect.addEventListener('click', () => listeners.inspect(token));
     const facts = make('div');
     const tops = make('div');
     function tell(chosen) {
       facts.replaceChildren();
       tops.replaceChildren();
-      put(facts, detailHead(chosen), make('p', 'why', KIND_DEFINITIONS[chosen.kind]), factList(chosen));
+      put(facts, detailHead(chosen), make('p', 'why', KIND_DEFINITIONS[chosen.kind]), factList(chosen), inspect);
       put(tops, topLists(chosen, 3));
     }
     const choose = (chosen) => { tell(chosen); listeners.choose(chosen); };

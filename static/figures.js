@@ -1,6 +1,10 @@
 /* The big figures and the status line. Values come ready from the server; here they are only written. */
-function figureCards(row) {
+function figureCards(row, askWhy) {
   const cards = {};
+  const why = make('button', 'why-link', WORDS.why);
+  why.type = 'button';
+  why.hidden = true;
+  why.addEventListener('click', askWhy);
   for (const { id, label, definition } of FIGURES) {
     const card = make('div', `figure ${id}`);
     const meaning = make('p', 'definition', definition);
@@ -15,6 +19,7 @@ function figureCards(row) {
     row.append(put(card, make('span', 'label', label), value, below, meaning));
     cards[id] = { card, value, below };
   }
+  cards.speedup.card.append(why);
 
   function write(id, value, below) {
     if (cards[id].value.textContent !== value) cards[id].value.textContent = value;
@@ -24,6 +29,7 @@ function figureCards(row) {
   return function show(f, trees) {
     const speedup = isNumber(f.speedup);
     const note = !speedup ? WORDS.no_baseline : f.speedup < 1 ? WORDS.slower : WORDS.against_plain;
+    why.hidden = !speedup;
     write('speedup', speedup ? `${f.speedup.toFixed(2)}×` : WORDS.none, note);
     cards.speedup.card.classList.toggle('slow', speedup && f.speedup < 1);
     const tested = { accepted: f.num_accepted, tested: f.num_tested };

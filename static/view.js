@@ -22,7 +22,7 @@ put(output, toolbar, put(make('div', 'page'), idle, box), panel);
 put(view, status, figureRow, output, chartRow, live);
 
 const showStatus = statusLine(status);
-const showFigures = figureCards(figureRow);
+const showFigures = figureCards(figureRow, () => trigger('expand', { tab: WHY_TAB }));
 const charts = chartBoard(chartRow, view);
 const tip = tokenTip(view);
 let pinnedSpan = null;
@@ -38,6 +38,7 @@ const details = detailPanel(panel, {
   show: (token, node) => tip.show(token, node),
   hide: () => tip.hide(),
   choose: (token) => { tip.hide(); markPinned(strip.spanOf(token)); announce(token); },
+  inspect: (token) => trigger('expand', { round: token.round }),
   closed: (inside) => { tip.hide(); markPinned(null); if (inside) box.focus({ preventScroll: true }); },
 });
 const strip = tokenStrip(box, {

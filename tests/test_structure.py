@@ -12,7 +12,7 @@ LEVELS = {
     0: "config events",
     1: "theory gamma sampling verify text presets turns batches run_options",
     2: "lm heads registry threads prompt",
-    3: "proposers display speeds facts choices",
+    3: "proposers display kept_logits speeds facts choices",
     4: "engine metrics acceptance trace report replay baseline models run_setup measurement",
     5: "session lab training",
     6: "ui __main__",

@@ -10,7 +10,7 @@ from tiny_checkpoints import save_llama
 
 from playground import trace
 from playground.__main__ import main
-from playground.events import Failed, Finished, Progress, to_json
+from playground.events import Failed, Finished, Logits, Progress, to_json
 from playground.report import Recorder
 
 VERSION_1 = Path(__file__).parent / "traces" / "version-1.jsonl"
@@ -115,6 +115,24 @@ def test_indices_must_point_to_something():
     found[number] = json.dumps(record)
     with pytest.raises(ValueError, match="never drafted"):
         trace.from_text("\n".join(found))
+
+
+def with_logits(**fields):
+    """The example with logits of its first round before its end."""
+    found = lines()
+    count = len(json.loads(found[place("Proposed")])["nodes"])
+    row = {"ids": [1, 2], "texts": ["a", "b"], "logits": [1.5, 0.5], "rest_logits": [-1.0], "rest_counts": [9]}
+    record = {"event": "Logits", "round": 1, "target": [row | fields] * (count + 1), "draft": [row] * count}
+    return [*found[:-1], json.dumps(record), found[-1]]
+
+
+def test_logits_are_read_back_and_refused_where_they_do_not_fit():
+    assert any(isinstance(event, Logits) for event in trace.from_text("\n".join(with_logits())))
+    for wrong in ({"ids": [1]}, {"rest_counts": [0]}, {"rest_counts": []}, {"logits": [float("nan"), 0.5]}):
+        with pytest.raises(ValueError, match="logit"):
+            trace.from_text("\n".join(with_logits(**wrong)))
+    with pytest.raises(ValueError, match="do not belong"):
+        trace.from_text("\n".join(with_logits()).replace('"Logits", "round": 1', '"Logits", "round": 99'))
 
 
 def test_a_file_that_is_too_large_or_not_text_is_refused(tmp_path, monkeypatch):

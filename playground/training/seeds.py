@@ -1,10 +1,13 @@
 """What the user's turns of the training text grow from: openings the target finishes, instructions it answers.
 
 An opening is the start of a user's turn; the target writes the rest, then the answer. An
-instruction is a whole turn, filled in from short lists. Plain values and one random choice.
+instruction is a whole turn, filled in from short lists. A request about a passage holds some lines
+that the target wrote before. Plain values and random choices.
 """
 
 import random
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -87,8 +90,70 @@ MISTAKES = (
 )  # fmt: skip
 
 
-def draw_seed(rng: random.Random) -> Seed:
-    """Draw one seed: about two in three are openings."""
+PASSAGE_WORDS = (18, 75)
+PASSAGE_SHARE = 0.5
+REQUESTS = (
+    "Summarise in two sentences: {}",
+    "Summarize this text in one sentence: {}",
+    "Summarize the following paragraph:\n\n{}",
+    "What is the main point of this text? {}",
+    "Give a short title for this text: {}",
+    "Write a headline for this: {}",
+    "List the three most important facts: {}",
+    "List the key points of this text:\n\n{}",
+    "Fix the grammar in this text: {}",
+    "Correct the spelling mistakes: {}",
+    "Correct any mistakes in the following text and write it again:\n\n{}",
+    "Rewrite this paragraph in the past tense: {}",
+    "Rewrite this text in simpler words:\n\n{}",
+    "Make this text more polite: {}",
+    "Make this text shorter: {}",
+    "Change every name in this text to {name}: {}",
+    "Replace every number in this text by {number}: {}",
+    "Translate to {language}: {}",
+    "Translate this text into {language}:\n\n{}",
+    "Extract all names from this text: {}",
+    "List all numbers and dates in this text: {}",
+    "Turn this text into a table: {}",
+    "Turn this into a bulleted list: {}",
+    "Answer with the words of the text. {} What is it about?",
+    "Continue this text: {}",
+    "Repeat this text word for word: {}",
+    "Explain this to a child: {}",
+    "Write a question that this text answers: {}",
+)  # fmt: skip
+
+
+def passages_of(texts: Iterable[str]) -> list[str]:
+    """Short runs of whole lines or sentences to make requests about."""
+    low, high = PASSAGE_WORDS
+    found = []
+    for text in texts:
+        kept: list[str] = []
+        for part in re.split(r"(?<=[.!?])\s+|\n+", text):
+            kept.append(part.strip())
+            count = sum(len(each.split()) for each in kept)
+            if count > high:
+                kept = []
+            elif count >= low and kept[-1].endswith((".", "!", "?")):
+                found.append(" ".join(each for each in kept if each))
+                kept = []
+    return found
+
+
+def _request(rng: random.Random, passages: Sequence[str]) -> str:
+    words = rng.choice(passages)
+    if len(words.split()) < PASSAGE_WORDS[1] // 2 and rng.random() < 0.3:
+        words = f"{words} {rng.choice(passages)}"[:420]
+    form = rng.choice(REQUESTS)
+    language, number = rng.choice(LANGUAGES), str(rng.randint(2, 99))
+    return form.format(words, name=rng.choice(NAMES), number=number, language=language)
+
+
+def draw_seed(rng: random.Random, passages: Sequence[str] = ()) -> Seed:
+    """Draw one seed: half are requests about `passages`, if there are any; of the others two in three openings."""
+    if passages and rng.random() < PASSAGE_SHARE:
+        return Seed(_request(rng, passages), complete=True)
     if rng.random() < 0.65:
         return Seed(rng.choice(OPENINGS), complete=False)
     return Seed(rng.choice(INSTRUCTIONS)(rng), complete=True)

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -22,6 +23,7 @@ from playground.training.held_out import HELD_OUT
 from playground.training.pace import Limits, Progress
 from playground.training.recipes import RECIPES, Target
 from playground.training.samples import take_samples
+from playground.training.seeds import draw_seed, passages_of
 from playground.training.trainer import Trainer
 from playground.training.writer import Writer
 
@@ -75,11 +77,16 @@ class TrainingSession:
                 target.end_ids,
                 seed=options.seed + corpus.num_tokens,
                 num_slots=options.slots,
+                draw=partial(draw_seed, passages=self._passages(target, corpus)),
             )
             rate = Rate(options.tokens, "Writing text", self._show)
             corpus.grow(writer.write(), options.tokens, rate)
         self._show(f"Text: {corpus.num_tokens:,} tokens in {len(corpus.texts):,} pieces ({path})", end=True)
         return corpus
+
+    def _passages(self, target: Target, corpus: Corpus) -> list[str]:
+        answers = (target.tokenizer.decode(text.ids[text.answer_start :], True) for text in corpus.texts)
+        return passages_of(answers)
 
     def _train(self, target: Target, corpus: Corpus) -> None:
         options = self._options

@@ -18,7 +18,7 @@ from playground.events import Progress
 from playground.presets import DEFAULT_PRESET, PRESETS, preset, preset_settings
 from playground.ui.controls import SETTING_NAMES, Controls, choices_of, first_available, settings_from, target_words
 from playground.ui.notes import note, preset_note, proposer_note, ready_line
-from playground.ui.recordings import first_log
+from playground.ui.recordings import first_recording
 from playground.ui.render import RunLog
 from playground.ui.runs import Run
 from playground.ui.share import ShareBar
@@ -77,7 +77,7 @@ class GenerateTab:
             with gr.Column(elem_id="settings-column"):
                 self.controls = Controls(preset_settings(preset(DEFAULT_PRESET)))
             with gr.Column(elem_id="view-column"):
-                self.view = spec_view(first_log(), elem_id="view")
+                self.view = spec_view(first_recording()[0], elem_id="view")
                 context.shown["view"] = self.view
                 context.inputs.update({"prompt": self.prompt} | self.controls.inputs)
                 ShareBar(context, self.view)

@@ -11,15 +11,25 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground.ui import compare_tab, exactness_tab, generate, lessons_tab, race_tab, theory_tab, why_tab
+from playground.ui import (
+    compare_tab,
+    exactness_tab,
+    generate,
+    inspector_tab,
+    lessons_tab,
+    race_tab,
+    theory_tab,
+    why_tab,
+)
 from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
+from playground.ui.recordings import first_recording
 from playground.ui.runs import Runs
 from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate, why_tab, race_tab, compare_tab, theory_tab, exactness_tab, lessons_tab)
+TABS = (generate, inspector_tab, why_tab, race_tab, compare_tab, theory_tab, exactness_tab, lessons_tab)
 MAX_WAITING = 16
 
 
@@ -28,7 +38,8 @@ class Context:
     """What a tab may use.
 
     `inputs`: the component of each setting, filled in by the Generate tab. `tabs`: the tab of each name, whose
-    selection a lab can wait for before it draws anything. `shown`: "view" → the view of the Generate tab.
+    selection a lab can wait for before it draws anything. `shown`: "view" → the view of the Generate tab, "tabs" →
+    all tabs.
     """
 
     playground: Any
@@ -36,7 +47,7 @@ class Context:
     page: gr.Blocks
     inputs: dict[str, gr.Component] = field(default_factory=dict)
     tabs: dict[str, gr.Tab] = field(default_factory=dict)
-    shown: dict[str, gr.HTML] = field(default_factory=dict)
+    shown: dict[str, gr.HTML | gr.Tabs] = field(default_factory=dict)
 
 
 def build(playground: Any) -> gr.Blocks:
@@ -44,8 +55,9 @@ def build(playground: Any) -> gr.Blocks:
     gr.set_static_paths([PLOTLY])
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
         page_head(header(), elem_id="head")
-        context = Context(playground, Runs(), page)
-        with gr.Tabs(elem_id="tabs", elem_classes="single" if len(TABS) == 1 else "many"):
+        context = Context(playground, Runs(first_recording()[1]), page)
+        context.shown["tabs"] = gr.Tabs(elem_id="tabs", elem_classes="single" if len(TABS) == 1 else "many")
+        with context.shown["tabs"]:
             for tab in TABS:
                 with gr.Tab(tab.NAME, id=tab.NAME) as context.tabs[tab.NAME]:
                     tab.build(context)

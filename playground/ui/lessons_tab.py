@@ -5,14 +5,14 @@ from typing import Any
 
 import gradio as gr
 
-from playground import trace
 from playground.config import DEFAULTS
 from playground.lab.why import Why, explain
 from playground.ui.controls import SETTING_NAMES
 from playground.ui.lab_stream import quiet_events
 from playground.ui.lessons import LESSONS, Lesson
 from playground.ui.notes import note
-from playground.ui.recordings import FOLDER, shipped_log
+from playground.ui.recordings import FOLDER, shipped_recording
+from playground.ui.runs import FIRST
 from playground.ui.text_lessons import (
     ANSWER,
     LESSONS_INTRO,
@@ -68,7 +68,6 @@ class LessonsTab:
 
     def __init__(self, context: Any):
         self.runs = context.runs
-        self._recorded: dict[str | None, Why | None] = {}
         gr.HTML(note(LESSONS_INTRO), elem_classes="lab-intro")
         titles = [(lesson.title, lesson.id) for lesson in LESSONS]
         step = gr.Radio(titles, value=LESSONS[0].id, label=STEP, elem_id="lesson-step", elem_classes="pills")
@@ -88,8 +87,7 @@ class LessonsTab:
         replay.click(self._replay, step, [context.shown["view"], said], **quiet)
         reveal.click(self._reveal, step, answer, **quiet)
 
-    def _set_up(self, chosen: str, request: gr.Request) -> list:
-        self._recorded.pop(request.session_hash, None)
+    def _set_up(self, chosen: str) -> list:
         settings = DEFAULTS | BY_ID[chosen].settings
         settings["stop_strings"] = ""
         kept = ("target", "target_precision", "draft", "draft_precision", "quantized_precision")
@@ -99,14 +97,14 @@ class LessonsTab:
         name = BY_ID[chosen].recording
         if not name or not (FOLDER / name).is_file():
             return [gr.skip(), note(NO_RECORDING)]
-        if len(self._recorded) > 256:
-            self._recorded.clear()
-        self._recorded[request.session_hash] = explain(trace.load(FOLDER / name))
-        return [shipped_log(name), note(REPLAYED)]
+        log, events = shipped_recording(name)
+        self.runs.open(request.session_hash, events)
+        return [log, note(REPLAYED)]
 
     def _reveal(self, chosen: str, request: gr.Request) -> str:
-        own = explain(self.runs.events(request.session_hash) or [])
-        return answer_html(BY_ID[chosen], own or self._recorded.get(request.session_hash))
+        own = self.runs.name(request.session_hash) != FIRST  # not what the page showed by itself
+        events = self.runs.events(request.session_hash) if own else None
+        return answer_html(BY_ID[chosen], explain(events or []))
 
 
 def build(context: object) -> None:

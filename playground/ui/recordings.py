@@ -53,23 +53,26 @@ def title_of(path: Path) -> str:
 
 
 @cache
-def shipped_log(name: str) -> str:
-    """The log of a shipped recording. Raises ValueError for a name that is not shipped."""
+def shipped_recording(name: str) -> tuple[str, list[Event]]:
+    """The log and the events of a shipped recording. Raises ValueError for a name that is not shipped."""
     if name not in {file for _, file in shipped()}:
         raise ValueError("There is no such recording.")
-    path = FOLDER / name
-    return log_of(trace.load(path), trace.created_of(path.read_text(encoding="utf-8")), f"recording-{path.stem}")
+    return _opened(FOLDER / name, f"recording-{Path(name).stem}")
 
 
-def first_log() -> str:
-    """What a visitor sees before any run: the first shipped recording, or nothing."""
+def first_recording() -> tuple[str, list[Event]]:
+    """What a visitor sees before any run: log and events of the first shipped recording, or nothing."""
     found = shipped()
-    return shipped_log(found[0][1]) if found else ""
+    return shipped_recording(found[0][1]) if found else ("", [])
 
 
-def opened_log(path: str, run_id: str) -> str:
-    """The log of a trace that a person opened. Raises ValueError with a sentence when it is none."""
+def opened_recording(path: str, run_id: str) -> tuple[str, list[Event]]:
+    """Log and events of a trace that a person opened. Raises ValueError with a sentence when it is none."""
     if Path(path).stat().st_size > trace.MAX_BYTES:
         raise ValueError(f"The trace is larger than {trace.MAX_BYTES / 1e6:.0f} MB.")
-    events = trace.load(Path(path))
-    return log_of(events, trace.created_of(Path(path).read_text(encoding="utf-8")), run_id)
+    return _opened(Path(path), run_id)
+
+
+def _opened(path: Path, run_id: str) -> tuple[str, list[Event]]:
+    events = trace.load(path)
+    return log_of(events, trace.created_of(path.read_text(encoding="utf-8")), run_id), events

@@ -14,6 +14,7 @@ from playground.events import (
     Event,
     Failed,
     Finished,
+    Logits,
     Position,
     Prefilled,
     Progress,
@@ -141,6 +142,9 @@ class RunLog:
         self._token_ids.extend(token.id for token in event.committed)
         self._write("round", **_round(self._proposed, event), row=_row(self.metrics))
 
+    def _logits(self, event: Logits) -> None:
+        """Nothing: the strip shows what was drawn, the inspector reads the events."""
+
     def _finished(self, event: Finished) -> None:
         self._close("end", event.text, event.token_ids, reason=event.reason)
 
@@ -156,6 +160,7 @@ _WRITERS = {
     Calibrated: RunLog._calibrated,
     Proposed: RunLog._keep_proposal,
     Verified: RunLog._verified,
+    Logits: RunLog._logits,
     Finished: RunLog._finished,
     Failed: RunLog._failed,
 }

@@ -1,4 +1,4 @@
-"""The newest run of each browser session, so that its Stop button can show how its own run ended.
+"""The newest run of each browser session: for its Stop button, for saving, and for the tabs that explain it.
 
 A cancelled stream cannot send its own last line; it leaves the finished log here and the Stop button
 fetches it. A stream that gradio forgets, as it does when Stop comes during its first step, is closed
@@ -6,10 +6,12 @@ here. Knows no gradio and no engine.
 """
 
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Generator
 from time import monotonic
 
+FIRST = "first"  # what the page shows by itself
 MAX_SESSIONS = 64  # logs kept; older ones have been seen long ago
 MAX_EVENTS = 6000  # kept of one run: some 2,000 rounds
 
@@ -18,6 +20,7 @@ class Run:
     """One run: its stream of logs, the event that stops it, and its log once it is over."""
 
     def __init__(self):
+        self.name = uuid.uuid4().hex
         self.text: str | None = None
         self.stop = threading.Event()
         self.steps: Generator | None = None
@@ -51,15 +54,26 @@ class Run:
 
 
 class Runs:
-    """The newest run by session."""
+    """The newest run by session, made or opened; before any, the recording that the page shows by itself."""
 
-    def __init__(self):
+    def __init__(self, first: list | None = None):
+        """`first`: the events of what is shown before any run."""
         self._lock = threading.Lock()
+        self._first = first or []
         self._by_session: OrderedDict[str | None, Run] = OrderedDict()
 
     def start(self, session: str | None) -> Run:
         """Register and return a new run of `session`."""
+        return self._put(session, Run())
+
+    def open(self, session: str | None, events: list) -> None:
+        """Register a recorded run as the newest of `session`."""
         run = Run()
+        run.keep(events)
+        run.close("")
+        self._put(session, run)
+
+    def _put(self, session: str | None, run: Run) -> Run:
         with self._lock:
             self._by_session.pop(session, None)
             self._by_session[session] = run
@@ -74,10 +88,16 @@ class Runs:
         return run.end(timeout_s) if run else None
 
     def events(self, session: str | None) -> list | None:
-        """What the newest run of `session` has said so far; empty without one, None when it is too much to keep."""
+        """What the newest run of `session` has said so far; None when it is too much to keep."""
         with self._lock:
             run = self._by_session.get(session)
-        return [] if run is None else None if run.events is None else list(run.events)
+        return list(self._first) if run is None else None if run.events is None else list(run.events)
+
+    def name(self, session: str | None) -> str:
+        """A name that tells the newest run of `session` from others; FIRST before any."""
+        with self._lock:
+            run = self._by_session.get(session)
+        return FIRST if run is None else run.name
 
     def forget(self, session: str | None) -> None:
         """End and drop the run of a session that is gone."""

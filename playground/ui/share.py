@@ -5,6 +5,7 @@ there; nothing is written on the server.
 """
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -14,7 +15,7 @@ from playground.ui.controls import SETTING_NAMES, settings_from
 from playground.ui.lab_stream import download_script, quiet_events
 from playground.ui.links import query_of, settings_of_query
 from playground.ui.notes import note
-from playground.ui.recordings import opened_log, shipped, shipped_log
+from playground.ui.recordings import opened_recording, shipped, shipped_recording
 from playground.ui.text_recordings import (
     LINK,
     LINK_BAD,
@@ -76,17 +77,20 @@ class ShareBar:
             return "", note(TOO_LONG_TO_SAVE if events is None else NOTHING_TO_SAVE)
         return trace.to_text(events), ""
 
-    def _open(self, path: str) -> tuple[str, str]:
+    def _open(self, path: str, request: gr.Request) -> tuple[str, str]:
+        return self._shown(lambda: opened_recording(path, uuid.uuid4().hex[:12]), request)
+
+    def _replay(self, name: str, request: gr.Request) -> tuple[str, str]:
+        return self._shown(lambda: shipped_recording(name), request)
+
+    def _shown(self, read: Callable[[], tuple[str, list]], request: gr.Request) -> tuple[str, str]:
+        """Show a recording; from now on it is what the other tabs explain, and what is saved."""
         try:
-            return opened_log(path, uuid.uuid4().hex[:12]), note(OPENED)
+            log, events = read()
         except (ValueError, OSError) as error:
             raise gr.Error(str(error), title=NOT_OPENED, print_exception=False) from error
-
-    def _replay(self, name: str) -> tuple[str, str]:
-        try:
-            return shipped_log(name), note(OPENED)
-        except ValueError as error:
-            raise gr.Error(str(error), title=NOT_OPENED, print_exception=False) from error
+        self.runs.open(request.session_hash, events)
+        return log, note(OPENED)
 
     def _link(self, *given: object) -> tuple[str | None, str]:
         try:

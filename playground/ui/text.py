@@ -173,6 +173,8 @@ CHART_TEXT = {
 
 # What the view says; the browser fills in {braces}.
 VIEW_WORDS = {
+    "inspect": "Inspect this round",
+    "why": "Why?",
     "view": "Result of the run",
     "strip": "Output tokens. Arrow keys move, Enter pins the details, Escape closes them.",
     "no_run": "No run yet",

@@ -14,6 +14,7 @@ import plotly
 from playground.ui.charts import chart_specs
 from playground.ui.render import ROUND_COLUMNS
 from playground.ui.text import FIGURES, KIND_DEFINITIONS, KIND_NAMES, SETTINGS_TOGGLE, THEME_TOGGLE, VIEW_WORDS
+from playground.ui.text_why import WHY_NAME
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -32,6 +33,7 @@ def view_script() -> str:
         *SCRIPTS,
         WORDS=VIEW_WORDS,
         FIGURES=FIGURES,
+        WHY_TAB=WHY_NAME,
         KIND_NAMES=KIND_NAMES,
         KIND_DEFINITIONS=KIND_DEFINITIONS,
         CHARTS=chart_specs(),

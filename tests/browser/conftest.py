@@ -14,6 +14,7 @@ import pytest
 from browser.double import Double
 
 from playground.ui.layout import build, launch_options
+from playground.ui.recordings import first_recording
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
@@ -50,7 +51,11 @@ def _missing(why):
 
 def serve(double, recording=""):
     """Serve the page for `double`; returns (page to close, url). The view is empty at first, or shows a log."""
-    with patch("playground.ui.generate.first_log", return_value=recording):
+    shown = (recording, first_recording()[1] if recording else [])
+    with (
+        patch("playground.ui.generate.first_recording", return_value=shown),
+        patch("playground.ui.layout.first_recording", return_value=shown),
+    ):
         page = build(double)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     return page, url.rstrip("/")

@@ -4,7 +4,7 @@ import pytest
 from browser.conftest import run, serve, wait_end
 from browser.double import Double
 
-from playground.ui.recordings import first_log
+from playground.ui.recordings import first_recording
 
 SETTINGS = "?gamma=3&temperature=0.5&proposer=suffix&foo=1"
 
@@ -12,7 +12,7 @@ SETTINGS = "?gamma=3&temperature=0.5&proposer=suffix&foo=1"
 @pytest.fixture(scope="module")
 def recorded(browser):
     """A page that shows the shipped recording until the first run."""
-    page, url = serve(Double(round_s=0.02), first_log())
+    page, url = serve(Double(round_s=0.02), first_recording()[0])
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     context.set_default_timeout(20_000)
     yield context, url

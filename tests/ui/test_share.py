@@ -9,7 +9,7 @@ from playground import trace
 from playground.config import RunSettings
 from playground.events import Failed, Verified
 from playground.ui.links import MAX_LENGTH, query_of, settings_of_query
-from playground.ui.recordings import described, first_log, opened_log, shipped, shipped_log, title_of
+from playground.ui.recordings import described, first_recording, opened_recording, shipped, shipped_recording, title_of
 from playground.ui.runs import MAX_EVENTS, Run, Runs
 
 EXAMPLE = Path(__file__).parents[1] / "traces" / "version-1.jsonl"
@@ -19,35 +19,35 @@ def test_every_shipped_recording_replays_and_says_what_it_is():
     names = [name for _, name in shipped()]
     assert names
     for name in names:
-        log = shipped_log(name)
+        log = shipped_recording(name)[0]
         assert '"e":"recording"' in log and '"e":"end"' in log
         assert log.endswith("\n")
-    assert first_log() == shipped_log(names[0])
+    assert first_recording()[0] == shipped_recording(names[0])[0]
     assert (Path(__file__).parents[2] / "static" / "traces" / names[0]).stat().st_size < 400_000
 
 
 def test_a_name_that_is_not_shipped_is_refused():
     for name in ("../../etc/passwd", "none.jsonl", ""):
         with pytest.raises(ValueError, match="no such recording"):
-            shipped_log(name)
+            shipped_recording(name)[0]
 
 
 def test_an_opened_trace_tells_model_machine_and_date(tmp_path):
     events = trace.load(EXAMPLE)
     words = described(events, "2026-12-01T00:00:00Z")
     assert words.startswith("Recording: Target itself · tiny in float32") and words.endswith("2026-12-01")
-    log = opened_log(str(EXAMPLE), "abc")
+    log = opened_recording(str(EXAMPLE), "abc")[0]
     assert '"id":"abc"' in log and words.split(" · ")[1] in log
     (tmp_path / "bad.jsonl").write_text("hello")
     with pytest.raises(ValueError, match="no trace"):
-        opened_log(str(tmp_path / "bad.jsonl"), "x")
+        opened_recording(str(tmp_path / "bad.jsonl"), "x")[0]
     assert described([Failed("a", "b")], "") == "Recording"
 
 
 def test_markup_in_a_stranger_s_trace_stays_text(tmp_path):
     text = EXAMPLE.read_text().replace("tiny", "<script>alert(1)</script>")
     (tmp_path / "evil.jsonl").write_text(text)
-    assert "<script>" not in opened_log(str(tmp_path / "evil.jsonl"), "x")
+    assert "<script>" not in opened_recording(str(tmp_path / "evil.jsonl"), "x")[0]
 
 
 def test_titles_come_from_file_names():
