@@ -75,7 +75,14 @@ class ExportTab:
             download = gr.Button(DOWNLOAD, scale=0, elem_id="export-download")
             said = gr.HTML(note(NO_RUN), elem_id="export-said")
         code = gr.Code(
-            "", language="json", label=METRICS_LABEL, lines=1, max_lines=24, visible=False, **_code("export-metrics")
+            "",
+            language="json",
+            label=METRICS_LABEL,
+            lines=1,
+            max_lines=24,
+            wrap_lines=True,
+            visible=False,
+            **_code("export-metrics"),
         )
         quiet = quiet_events() | {"queue": False}
         gr.on([context.tabs[NAME].select, again.click], self._newest, None, [code, said], **quiet)

@@ -51,7 +51,7 @@ from playground.ui.text_export import (
 )
 from playground.ui.view import watch_charts
 from playground.ui.watch_log import WatchLog
-from playground.ui.watch_view import watch_html
+from playground.ui.watch_view import counters_html, watch_html
 
 BATCH_S = 0.4
 MAX_WATCHES = 4  # at once on one page
@@ -74,11 +74,12 @@ class WatchPanel:
             status = gr.HTML("", elem_id="watch-status")
         picture = gr.HTML(note(WATCH_EMPTY), elem_id="watch-view", elem_classes="lab-intro")
         charts = watch_charts(elem_id="watch-charts")
+        counters = gr.HTML("", elem_id="watch-counters", elem_classes="lab-intro")
         held = gr.Textbox(visible=False)
         given = [*fields, *(context.inputs[name] for name in FROM_PAGE)]
         quiet = quiet_events()
         limits = {"concurrency_id": "watch", "concurrency_limit": MAX_WATCHES}
-        start.click(self._watch, given, [status, picture, charts], **limits, **quiet)
+        start.click(self._watch, given, [status, picture, charts, counters], **limits, **quiet)
         stop.click(self._stop, None, status, queue=False, **quiet)
         saved = save.click(self._record, None, held, queue=False, **quiet)
         saved.then(None, held, None, js=download_script(WATCH_FILE), queue=False, **quiet)
@@ -103,7 +104,7 @@ class WatchPanel:
         """Whether others than the machine's owner may use this page."""
         return "SPACE_ID" in os.environ or bool(self.page.share)
 
-    def _watch(self, request: gr.Request, *given: Any) -> Iterator[tuple[str, str, str]]:
+    def _watch(self, request: gr.Request, *given: Any) -> Iterator[tuple[str, str, str, str]]:
         url, model, key, prompt, only, tokens, seconds, own_prompt, temperature, chat = given
         asked = "" if only else prompt.strip() or own_prompt
         try:
@@ -130,8 +131,8 @@ class WatchPanel:
         return json.dumps(watch.report(), ensure_ascii=False, indent=1) if watch else ""
 
 
-def follow_watch(watch: Watch, halt: threading.Event) -> Iterator[tuple[str, str, str]]:
-    """Watch in a thread and yield (status, picture, log of the charts) a few times a second.
+def follow_watch(watch: Watch, halt: threading.Event) -> Iterator[tuple[str, str, str, str]]:
+    """Watch in a thread and yield (status, picture, log of the charts, table of counters) a few times a second.
 
     Args:
         halt: set by Stop; set here when it is over or nobody looks any more.
@@ -148,17 +149,18 @@ def follow_watch(watch: Watch, halt: threading.Event) -> Iterator[tuple[str, str
 
     failed, steps = None, batches(work, BATCH_S)
     try:
-        yield note(CONNECTING), watch_html(watch.report(), False), log.text
+        yield note(CONNECTING), watch_html(watch.report(), False), log.text, ""
         for batch in steps:
             failed = next((item for item in batch if isinstance(item, Failed)), failed)
             log.add([item for item in batch if not isinstance(item, Failed)])
             seconds = max((item.seconds for item in (*watch.pieces[-1:], *watch.readings[-1:])), default=0.0)
             status = note(STOPPING if halt.is_set() else WATCHING.format(seconds=seconds) if seconds else CONNECTING)
-            yield status, watch_html(watch.report(), False), log.text
+            yield status, watch_html(watch.report(), False), log.text, ""
         log.end()
         done = note((STOPPED if halt.is_set() else DONE).format(seconds=watch.seconds))
-        over = bool(watch.pieces or watch.readings or not failed)
-        yield failed_note(failed) if failed else done, watch_html(watch.report(), over), log.text
+        over, report = bool(watch.pieces or watch.readings or not failed), watch.report()
+        table = counters_html(report) if over else ""
+        yield failed_note(failed) if failed else done, watch_html(report, over), log.text, table
     finally:
         halt.set()
         steps.close()

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from playground.lab.export import LABELS
 from playground.ui.text_export import (
     ALONE,
     ALPHA,
@@ -29,8 +30,8 @@ def watch_html(report: dict, over: bool) -> str:
     if not report["model"] and not server and not over:
         return f'<div class="spec watch"><p class="race-head">{escape(WATCH_EMPTY)}</p></div>'
     asked = bool(report["question"]["prompt"])
-    engine = (report["counters"][0] or {}).get("engine") or NO_ENGINE
-    head = FOUND.format(engine=engine, url=report["question"]["url"])
+    engine = (report["counters"][0] or {}).get("engine")
+    head = FOUND.format(engine=LABELS.get(engine, NO_ENGINE), url=report["question"]["url"])
     head += f" · {report['model']}" if report["model"] else ""
     cards = "".join(_figure(*figure, report, server, request) for figure in FIGURES)
     text = report["text"] or (NO_ANSWER if over else "")
@@ -38,8 +39,17 @@ def watch_html(report: dict, over: bool) -> str:
     notice = f'<p class="verdict" role="status">{escape(report["notice"])}</p>' if report["notice"] else ""
     return (
         f'<div class="spec watch"><p class="race-head">{escape(head)}</p>{notice}<div class="figures">{cards}</div>'
-        f"{answer}{_counters(*report['counters']) if over else ''}{_alpha(server) if over else ''}</div>"
+        f"{answer}</div>"
     )
+
+
+def counters_html(report: dict) -> str:
+    """Draw the table of the counters before and after, and alpha where they tell it."""
+    before, after = report["counters"]
+    if before is None or after is None:
+        return ""
+    server = report["server"] or {}
+    return f'<div class="spec watch">{_counters(before, after)}{_alpha(server)}</div>'
 
 
 def _figure(name: str, label: str, form: str, below: str, report: dict, server: dict, request: dict) -> str:
@@ -60,9 +70,7 @@ def _figure(name: str, label: str, form: str, below: str, report: dict, server: 
     )
 
 
-def _counters(before: dict | None, after: dict | None) -> str:
-    if before is None or after is None:
-        return ""
+def _counters(before: dict, after: dict) -> str:
     rows = [(words, before[name], after[name]) for name, words in COUNTER_NAMES.items()]
     old, new = before["accepted_by_position"], after["accepted_by_position"]
     for place, value in enumerate(new):
