@@ -251,3 +251,12 @@ def test_the_command_writes_a_record(tmp_path, capsys):
     assert "alpha beta" in shown and "acceptance length 2.50" in shown
     assert main(["watch", "--url", "http://169.254.169.254", "--prompt", "hi"]) == 1
     assert main(["watch", "--url", server.url, "--seconds", "9999"]) == 2
+
+
+def test_the_command_takes_the_key_from_the_environment(monkeypatch, capsys):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    with serving() as server:
+        server.key = "sk-secret"
+        assert main(["watch", "--url", server.url, "--prompt", "hi", "--key-env", "MY_KEY", "--json", "-"]) == 0
+        assert main(["watch", "--url", server.url, "--prompt", "hi"]) == 1
+    assert "sk-secret" not in "".join(capsys.readouterr())

@@ -9,7 +9,16 @@ from playground.config import RunSettings
 from playground.lab.export import Export
 from playground.report import Recorder
 from playground.ui.notes import note
-from playground.ui.text_export import CHECKED, GAMMA_OF, GREEDY, NO_GAMMA, NOT_THERE, SAMPLED, SETTING_LINE
+from playground.ui.text_export import (
+    CHECKED_IN,
+    GAMMA_OF,
+    GREEDY,
+    NAMES_FROM,
+    NO_GAMMA,
+    NOT_THERE,
+    SAMPLED,
+    SETTING_LINE,
+)
 from playground.ui.text_proposers import PROPOSER_LABELS
 
 NUMBERS = re.compile(r"\[[\d,\s]*\]")
@@ -30,10 +39,10 @@ def setting_line(settings: RunSettings) -> str:
 
 def export_notes(found: Export) -> str:
     """What is not carried over and where names were checked; the reason where there is no snippet."""
-    checked = CHECKED.format(source=found.source)
     if found.reason:
-        return reason_note(NOT_THERE.format(reason=found.reason)) + note(checked)
-    listed = "".join(f"<li>{escape(words)}</li>" for words in (*found.notes, checked))
+        return reason_note(NOT_THERE.format(reason=found.reason)) + note(CHECKED_IN.format(source=found.source))
+    names = NAMES_FROM.format(source=found.source)
+    listed = "".join(f"<li>{escape(words)}</li>" for words in (*found.notes, names))
     return f'<div class="note"><ul>{listed}</ul></div>'
 
 

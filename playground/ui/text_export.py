@@ -12,7 +12,7 @@ GREEDY, SAMPLED = "greedy", "temperature {temperature:g}"
 GAMMA_OF = "γ {gamma}"
 NO_GAMMA = "no drafting"
 NOT_THERE = "No snippet: {reason}"
-CHECKED = "Names of fields and options as in {source}."
+NAMES_FROM, CHECKED_IN = "Names of fields and options as in {source}.", "As of {source}."
 
 METRICS_TITLE = "The newest run in vLLM's schema"
 METRICS_INTRO = (

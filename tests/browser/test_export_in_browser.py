@@ -81,6 +81,19 @@ def test_a_server_is_watched_with_its_text_charts_and_counters(visit, monkeypatc
     assert page.evaluate("document.querySelectorAll('#watch-charts .plot')[1].data[1].y.at(-1)") == 2.5
 
 
+def test_stop_ends_a_watch_with_what_was_counted_so_far(visit, monkeypatch):
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    page = visit()
+    open_export(page)
+    with serving(round_s=1.0) as server:
+        watch(page, server.url)
+        page.wait_for_function("document.querySelector('.watch-text')?.textContent.includes('alpha')")
+        page.click("#watch-stop")
+        page.wait_for_selector("#watch-counters table")
+    assert "Stopped after" in page.inner_text("#watch-status")
+    assert "kappa" not in page.inner_text(".watch-text")
+
+
 def test_a_server_that_is_not_there_and_one_that_is_refused_are_said_to_be_so(visit, monkeypatch):
     page = visit()
     open_export(page)
