@@ -40,3 +40,14 @@ def vllm_metrics(rounds: Sequence[RoundRecord], num_spec_tokens: int) -> dict:
 
 def _histogram(values: list[int], most: int) -> list[int]:
     return [values.count(value) for value in range(most + 1)]
+
+
+def vllm_response(record: dict) -> dict:
+    """Return the record of a run as the part of vLLM's answer that tools read: `usage` and `metrics`.
+
+    Args:
+        record: what `report.Recorder` makes of a run.
+    """
+    prompt, answer = record["num_prompt_tokens"], record["num_committed"]
+    usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+    return {"usage": usage, "metrics": {"speculative_decoding": record["vllm"]}}

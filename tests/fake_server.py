@@ -31,6 +31,7 @@ class FakeServer(ThreadingHTTPServer):
     def __init__(self, kind="vllm", round_s=0.02):
         super().__init__(("127.0.0.1", 0), Handler)
         self.kind, self.round_s = kind, round_s
+        self.key = ""  # asked of every request under /v1, as vLLM does
         self.rounds = self.accepted = self.generated = 0
         self.kept = [0] * DRAFTED
         self.bodies = []
@@ -77,8 +78,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text.encode())
 
+    def _locked(self):
+        wanted = f"Bearer {self.server.key}" if self.server.key else None
+        if wanted in (None, self.headers["Authorization"]):
+            return False
+        self._send("no", 401)
+        return True
+
     def do_GET(self):
         """Metrics and models; a redirect and an endless text to be refused."""
+        if self.path.startswith("/v1") and self._locked():
+            return
         if self.path == "/metrics":
             self._send(self.server.metrics())
         elif self.path == "/v1/models":
@@ -95,6 +105,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         """Stream an answer, one event a round, the usage last."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self._locked():
+            return
         self.server.bodies.append(asked)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")

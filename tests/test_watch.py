@@ -10,7 +10,7 @@ from playground.__main__ import main
 from playground.lab.guarded_http import Server, WatchError, check_address
 from playground.lab.server_metrics import Counters, counters, difference, parse
 from playground.lab.server_stream import acceptance, chunks
-from playground.lab.watch import MAX_METRICS, NO_COUNTERS, Piece, Question, Reading, Watch
+from playground.lab.watch import MAX_METRICS, NO_COUNTERS, NO_SPECULATION, Piece, Question, Reading, Watch
 
 
 def watched(server, **asked):
@@ -110,6 +110,60 @@ def test_a_server_without_metrics_still_has_its_speed_measured():
             watched(server, prompt="")
 
 
+def test_a_server_without_speculation_is_told_how_to_switch_it_on():
+    with serving() as server:
+        server.metrics = lambda: f"vllm:generation_tokens_total {10 * len(server.bodies)}\n"
+        watch = Watch(Question(server.url, "hi"))
+        for _ in watch.run(threading.Event()):
+            watch.acceptance = {}
+    assert watch.notice == NO_SPECULATION and "--speculative-config" in watch.notice
+
+
+def test_the_counters_of_before_and_after_are_kept():
+    with serving() as server:
+        server.count(2)
+        watch, _ = watched(server)
+    before, after = watch.report()["counters"]
+    assert (before["num_rounds"], after["num_rounds"]) == (1, 5)
+    assert (before["num_accepted"], after["num_accepted"]) == (2, 8)
+
+
+def test_a_key_is_sent_and_shown_nowhere():
+    with serving() as server:
+        server.key = "sk-secret"
+        with pytest.raises(WatchError, match=r"401.*API key"):
+            watched(server)
+        watch = Watch(Question(server.url, "hi"), "sk-secret")
+        list(watch.run(threading.Event()))
+    assert watch.report()["num_tokens"] == 10
+    assert "sk-secret" not in repr(watch) + json.dumps(watch.report())
+    with pytest.raises(WatchError, match="no API key") as caught:
+        Server(server.url, 1.0, "sk-secret\r\nX-Other: 1")
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "::1", "10.1.2.3", "172.16.0.1", "192.168.0.7", "100.64.0.1", "fd12::1", "169.254.1.1"),
+        *("::ffff:10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "0.0.0.0", "198.18.0.1"),
+    ],
+)
+def test_a_public_page_reaches_public_addresses_only(address):
+    with pytest.raises(WatchError):
+        check_address(address, public_only=True)
+
+
+def test_a_public_page_may_still_watch_a_public_server_on_a_port_of_one():
+    check_address("8.8.8.8", public_only=True)
+    check_address("2606:4700::1", public_only=True)
+    for url in ("http://localhost:8000", "http://127.0.0.1:8000", "http://2130706433", "http://[::1]:8000"):
+        with pytest.raises(WatchError, match="open to everybody"):
+            Server(url, 1.0, public_only=True)
+    with pytest.raises(WatchError, match="Port 25"):
+        Server("http://8.8.8.8:25", 1.0, public_only=True)
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -170,7 +224,7 @@ def test_redirects_long_answers_and_dead_ports_end_in_a_sentence():
             with pytest.raises(WatchError, match=words):
                 Server(server.url + path, 2.0).get("/metrics", MAX_METRICS)
         address = server.url
-    with pytest.raises(WatchError, match="cannot be read"):
+    with pytest.raises(WatchError, match="No server answers"):
         Server(address, 2.0).get("/metrics", MAX_METRICS)
 
 
@@ -197,3 +251,12 @@ def test_the_command_writes_a_record(tmp_path, capsys):
     assert "alpha beta" in shown and "acceptance length 2.50" in shown
     assert main(["watch", "--url", "http://169.254.169.254", "--prompt", "hi"]) == 1
     assert main(["watch", "--url", server.url, "--seconds", "9999"]) == 2
+
+
+def test_the_command_takes_the_key_from_the_environment(monkeypatch, capsys):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    with serving() as server:
+        server.key = "sk-secret"
+        assert main(["watch", "--url", server.url, "--prompt", "hi", "--key-env", "MY_KEY", "--json", "-"]) == 0
+        assert main(["watch", "--url", server.url, "--prompt", "hi"]) == 1
+    assert "sk-secret" not in "".join(capsys.readouterr())

@@ -6,16 +6,7 @@ place of --draft-max and --spec-ngram-size-*), 22964 (draft-simple, draft-eagle3
 """
 
 from playground.config import RunSettings
-from playground.lab.export_base import (
-    Snippet,
-    Unsupported,
-    adapted,
-    folder_name,
-    model_of,
-    request,
-    served,
-    shell_text,
-)
+from playground.lab.export_base import Snippet, Unsupported, adapted, folder_name, model_of, request, served, shell_text
 from playground.lab.export_heads import chain_note, eagle_head
 
 SOURCE = "llama.cpp, docs/speculative.md and pull requests 22397, 22964, 24593, 26389"

@@ -7,16 +7,7 @@ options go into a YAML file given as --config) and the pages of NGramDecodingCon
 import shlex
 
 from playground.config import RunSettings
-from playground.lab.export_base import (
-    Snippet,
-    Unsupported,
-    adapted,
-    json_text,
-    model_of,
-    request,
-    served,
-    shell_text,
-)
+from playground.lab.export_base import Snippet, Unsupported, adapted, json_text, model_of, request, served, shell_text
 from playground.lab.export_heads import eagle_head
 
 SOURCE = "TensorRT-LLM 1.4, features/speculative-decoding and the LLM API reference"

@@ -5,23 +5,15 @@ documentation, features/speculative_decoding/{n_gram,suffix,draft_model,eagle,ac
 """
 
 from playground.config import RunSettings
-from playground.lab.export_base import (
-    Snippet,
-    Unsupported,
-    adapted,
-    json_text,
-    model_of,
-    request,
-    served,
-    shell_text,
-)
+from playground.lab.export_base import Snippet, Unsupported, adapted, json_text, model_of, request, served, shell_text
 from playground.lab.export_heads import chain_note, eagle_head
 
 SOURCE = "vLLM 0.33, vllm/config/speculative.py and docs/features/speculative_decoding"
 HEAD, PORT = "vLLM", 8000
 MISSING = {
     "early-exit": "vLLM has no early exit: its drafts are n-grams, suffixes, or models with weights of their own.",
-    "medusa": "vLLM 0.33 no longer has Medusa; releases before it did (method “medusa”).",
+    "medusa": "vLLM's documentation no longer lists Medusa. Releases that have it (method “medusa”) take heads in the "
+    "published format; ours are files of this project.",
     "lookahead": "vLLM has no lookahead decoding.",
 }
 DTYPES = ("float32", "bfloat16", "float16")

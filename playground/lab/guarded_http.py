@@ -2,8 +2,8 @@
 
 A page that fetches what a visitor typed can be used to reach what only its machine can reach. So link-local and
 metadata addresses are refused, and the address that was checked is the one connected to (a name cannot resolve to
-something else in between). Loopback and private networks are allowed: that is where one's own server is. Whether
-watching is allowed at all is decided by who starts the page.
+something else in between). Loopback and private networks are allowed where the page is one's own, since that is where
+one's server is; a page open to everybody passes `public_only` and reaches public addresses and web ports only.
 """
 
 import http.client
@@ -21,7 +21,17 @@ METADATA = frozenset(
     for address in ("169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
 )
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
-MAX_URL = 2000
+FIRST_FREE_PORT = 1024  # below it, a public page reaches the ports of the two schemes only
+MAX_URL, MAX_KEY = 2000, 1000
+NOT_PUBLIC = (
+    "This page is open to everybody, so it reaches servers on the public internet only. To watch one on your own "
+    "machine or network, start the playground there."
+)
+STATUS_HINTS = {
+    401: " It wants an API key.",
+    403: " It wants another API key.",
+    404: " Is the URL the server's own, and the model's name right?",
+}
 CHUNK = 1 << 14
 
 
@@ -29,31 +39,46 @@ class WatchError(ValueError):
     """The server cannot be watched; the message is a sentence for a person."""
 
 
-def check_address(address: str) -> None:
+class Refused(WatchError):
+    """The server is there and answered with another `status` than 200."""
+
+    def __init__(self, path: str, status: int):
+        super().__init__(f"{path} answered {status}, not 200.{STATUS_HINTS.get(status, '')}")
+        self.status = status
+
+
+def check_address(address: str, public_only: bool = False) -> None:
     """Refuse an IP address that no inference server has.
 
     Raises:
-        WatchError: link-local, metadata, multicast, unspecified or reserved.
+        WatchError: link-local, metadata, multicast, unspecified or reserved; with `public_only` also loopback,
+            private and shared ones.
     """
     ip = ipaddress.ip_address(address.split("%")[0])
     if ip.version == 6:
         embedded = ipaddress.ip_address(int(ip) & 0xFFFFFFFF) if ip in NAT64 else None
         for inner in (ip.ipv4_mapped, ip.sixtofour, embedded):
             if inner is not None:
-                check_address(str(inner))
+                check_address(str(inner), public_only)
     usable = not (ip.is_link_local or ip.is_multicast or ip.is_unspecified)
     if not usable or ip in METADATA or (ip.is_reserved and not ip.is_loopback):
         raise WatchError("This address is link-local, a metadata service or reserved; it is not fetched.")
+    if public_only and not ip.is_global:
+        raise WatchError(NOT_PUBLIC)
 
 
 class Server:
     """One server under a base URL, e.g. http://127.0.0.1:8000; `/v1` behind it is taken off."""
 
-    def __init__(self, url: str, timeout_s: float):
+    def __init__(self, url: str, timeout_s: float, key: str = "", public_only: bool = False):
         """Take the URL apart and resolve its host.
 
+        Args:
+            key: sent as a bearer token with each request; it appears in no message.
+            public_only: refuse loopback and private addresses too.
+
         Raises:
-            WatchError: not http(s), with a user name in it, or at a refused address.
+            WatchError: not http(s), with a user name in it, at a refused address, or a key that is none.
         """
         try:
             parts = urlsplit(url.strip()[:MAX_URL])
@@ -66,8 +91,12 @@ class Server:
             raise WatchError("A URL with a user name or password in it is not fetched.")
         self.scheme, self.host, self.port = parts.scheme, host, port or SCHEMES[parts.scheme]
         self.path = parts.path.rstrip("/").removesuffix("/v1")
-        self.timeout_s = timeout_s
-        self.addresses = _resolved(host, self.port)
+        if public_only and self.port < FIRST_FREE_PORT and self.port not in SCHEMES.values():
+            raise WatchError(f"Port {self.port} is not one of an inference server.")
+        if len(key) > MAX_KEY or not all("!" <= letter <= "~" for letter in key):
+            raise WatchError("This is no API key: keys have no spaces, line breaks or letters beyond ASCII.")
+        self.timeout_s, self._key = timeout_s, key
+        self.addresses = _resolved(host, self.port, public_only)
 
     def get(self, path: str, max_bytes: int) -> str:
         """Fetch a text. Raises WatchError when it cannot be had, or is longer than `max_bytes`."""
@@ -85,10 +114,11 @@ class Server:
         try:
             payload = None if body is None else json.dumps(body).encode()
             headers = {"Accept": "*/*"} | ({"Content-Type": "application/json"} if payload else {})
+            headers |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
             connection.request(method, self.path + path, payload, headers)
             answer = connection.getresponse()
             if answer.status != 200:
-                raise WatchError(f"{path} answered {answer.status}, not 200.")
+                raise Refused(path, answer.status)
             size = 0
             while piece := answer.read1(CHUNK):
                 size += len(piece)
@@ -98,7 +128,7 @@ class Server:
                     raise WatchError(f"{path} took too long.")
                 yield piece
         except (OSError, http.client.HTTPException) as error:
-            raise WatchError(f"{self.host}:{self.port}{path} cannot be read ({type(error).__name__}).") from error
+            raise WatchError(_unreachable(f"{self.host}:{self.port}", error)) from error
         finally:
             connection.close()
 
@@ -129,7 +159,17 @@ class _Pinned(http.client.HTTPConnection):
         raise failed
 
 
-def _resolved(host: str, port: int) -> tuple[str, ...]:
+def _unreachable(where: str, error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"No server answers at {where}: is it running, and is the port right?"
+    if isinstance(error, TimeoutError):
+        return f"{where} took too long to answer."
+    if isinstance(error, ssl.SSLError):
+        return f"{where} speaks no TLS that is trusted here; a server of your own usually has http:// in its URL."
+    return f"{where} cannot be read ({type(error).__name__})."
+
+
+def _resolved(host: str, port: int, public_only: bool) -> tuple[str, ...]:
     """Return the addresses of a host, after checking them all."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -137,5 +177,5 @@ def _resolved(host: str, port: int) -> tuple[str, ...]:
         raise WatchError(f"{host} is not known here.") from error
     addresses = [str(item[4][0]) for item in found]
     for address in addresses:
-        check_address(address)
+        check_address(address, public_only)
     return tuple(dict.fromkeys(addresses))

@@ -11,15 +11,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from queue import SimpleQueue
 
-from playground.lab.guarded_http import Server, WatchError
+from playground.lab.guarded_http import Refused, Server, WatchError
 from playground.lab.server_metrics import Counters, ServerRates, counters, difference
 from playground.lab.server_stream import Chunk, body, chunks
 
 READ_TIMEOUT_S, MAX_SECONDS = 10.0, 120.0
 POLL_S, SETTLE_S = 0.5, 0.3  # a server counts a step shortly after it has sent its tokens
 MAX_METRICS, MAX_STREAM, MAX_MODELS = 8 << 20, 4 << 20, 1 << 20
-NO_COUNTERS = "This server shows no metrics this page knows; only text and tokens/s are measured."
-NO_SPECULATION = "This server counts no speculative decoding: it runs without, or needs its metrics switched on."
+NO_COUNTERS = (
+    "This server shows no metrics this page knows at /metrics; only text and tokens/s are measured. vLLM has them "
+    "unless it was started with --disable-log-stats, SGLang needs --enable-metrics, llama.cpp --metrics."
+)
+NO_SPECULATION = (
+    "This server counts no speculative decoding, so it most likely runs without. It is switched on when the server "
+    "starts: vLLM --speculative-config, SGLang --speculative-algorithm, llama.cpp --spec-type."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,15 @@ class Reading:
 
 @dataclass(slots=True)
 class Watch:
-    """One go. Its fields fill while `run` is followed; `report` may be read at any time."""
+    """One go. Its fields fill while `run` is followed; `report` may be read at any time.
+
+    `key` and `public_only` are those of `guarded_http.Server`; the key is in no report. `before` and `after` are the
+    first and the newest counters read, None where the server has none.
+    """
 
     question: Question
+    key: str = field(default="", repr=False)
+    public_only: bool = False
     model: str = ""
     notice: str = ""
     pieces: list[Piece] = field(default_factory=list)
@@ -70,6 +82,8 @@ class Watch:
     acceptance: dict = field(default_factory=dict)
     seconds: float = 0.0
     num_tokens: int | None = None
+    before: Counters | None = None
+    after: Counters | None = None
 
     def run(self, stop: threading.Event) -> Iterator[Piece | Reading]:
         """Watch until the answer is complete, time is over, or `stop` is set.
@@ -77,11 +91,11 @@ class Watch:
         Raises:
             WatchError: the server cannot be watched, or no longer.
         """
-        server = Server(self.question.url, READ_TIMEOUT_S)
-        before = self._counters(server)
+        server = Server(self.question.url, READ_TIMEOUT_S, self.key, self.public_only)
+        self.before = self.after = before = self._counters(server)
         if before is None and not self.question.prompt:
             raise WatchError("Without a prompt there is nothing to watch: " + NO_COUNTERS)
-        self.notice = NO_COUNTERS if before is None else "" if before.num_rounds is not None else NO_SPECULATION
+        self.notice = NO_COUNTERS if before is None else ""
         if self.question.prompt:
             self.model = self.question.model or _first_model(server)
         began = time.monotonic()
@@ -97,6 +111,9 @@ class Watch:
             yield from self._read(server, before, began)
         stop.wait(SETTLE_S)
         yield from self._read(server, before, began)
+        rates = self.readings[-1].rates if self.readings else None
+        if rates and not rates.num_rounds and rates.num_generated and not self.acceptance:
+            self.notice = NO_SPECULATION
 
     def _asked(
         self,
@@ -142,6 +159,7 @@ class Watch:
         self.seconds = time.monotonic() - began
         now = self._counters(server) if before else None
         if now is not None:
+            self.after = now
             try:
                 reading = Reading(self.seconds, difference(before, now))
             except ValueError as error:
@@ -153,10 +171,8 @@ class Watch:
     def _counters(server: Server) -> Counters | None:
         try:
             return counters(server.get("/metrics", MAX_METRICS))
-        except WatchError as error:
-            if " answered " in str(error):  # it is there, but shows no metrics
-                return None
-            raise
+        except Refused:  # it is there, but shows no metrics
+            return None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -181,6 +197,7 @@ class Watch:
             "seconds": self.seconds,
             "tokens_per_second": self.tokens_per_second,
             "server": asdict(rates) if rates else None,
+            "counters": [asdict(found) if found else None for found in (self.before, self.after)],
             "request": self.acceptance or None,
             "pieces": [[piece.seconds, piece.num_tokens] for piece in self.pieces],
             "readings": [{"seconds": item.seconds} | asdict(item.rates) for item in self.readings],

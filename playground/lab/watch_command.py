@@ -23,6 +23,7 @@ def add_watch(commands) -> None:
     parser.add_argument("--url", required=True, help="e.g. http://127.0.0.1:8000")
     parser.add_argument("--prompt", default="", help="what to ask; - reads standard input; none: only the counters")
     parser.add_argument("--model", default="", help="default: the first the server offers")
+    parser.add_argument("--key-env", metavar="NAME", help="environment variable that holds the server's API key")
     parser.add_argument("--no-chat", dest="chat", action="store_false", help="/v1/completions, without chat template")
     parser.add_argument("--max-tokens", type=int, default=160)
     parser.add_argument("--temperature", type=float, default=0.0)
@@ -36,7 +37,8 @@ def run_watch(options: argparse.Namespace) -> int:
     try:
         prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
         names = ("url", "model", "chat", "max_tokens", "temperature", "seconds")
-        watch = Watch(Question(prompt=prompt, **{name: getattr(options, name) for name in names}))
+        question = Question(prompt=prompt, **{name: getattr(options, name) for name in names})
+        watch = Watch(question, os.environ.get(options.key_env or "", ""))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

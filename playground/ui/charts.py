@@ -6,8 +6,10 @@ is a redraw.
 """
 
 from playground.ui.text import CHART_TEXT
+from playground.ui.text_export import WATCH_CHARTS
 
 SPEEDUP_LINE = 1.0
+TEXTS = CHART_TEXT | WATCH_CHARTS
 
 
 def _trace(x: str, y: str, color: str, **style: object) -> dict:
@@ -15,7 +17,7 @@ def _trace(x: str, y: str, color: str, **style: object) -> dict:
 
 
 def _chart(name: str, source: str, traces: list[dict], layout: dict, **extra: object) -> dict:
-    return {"id": name, "source": source, "traces": traces, "layout": layout, **CHART_TEXT[name], **extra}
+    return {"id": name, "source": source, "traces": traces, "layout": layout, **TEXTS[name], **extra}
 
 
 def _stacked(column: str, color: str) -> dict:
@@ -63,3 +65,27 @@ def _position() -> dict:
     trace = _trace("position", "acceptance", "accepted", type="bar", hovertemplate=hover)
     layout = {"yaxis": PERCENT, "xaxis": {"dtick": 1}, "bargap": 0.35, **SINGLE}
     return _chart("position", "positions", [trace | {"customdata": ["accepted", "tested"]}], layout)
+
+
+def watch_chart_specs() -> list[dict]:
+    """Return the charts of a watched server; their columns are named in `watch_log`."""
+    speed = [
+        _trace("seconds", "answer_speed", "accepted", **LINE, hovertemplate="%{y:.1f}"),
+        _trace("seconds", "traffic_speed", "muted", **POINTS, hovertemplate="%{y:.1f}"),
+    ]
+    length = _now_and_so_far("length", hovertemplate="%{y:.2f}")
+    efficiency = _now_and_so_far("efficiency", **SHARE)
+    place = _trace("position", "acceptance", "accepted", type="bar", hovertemplate="%{y:.0%}<extra></extra>")
+    from_zero = {"yaxis": {"rangemode": "tozero"}}
+    by_place = {"yaxis": PERCENT, "xaxis": {"dtick": 1}, "bargap": 0.35, **SINGLE}
+    return [
+        _chart("watch-speed", "rounds", speed, from_zero),
+        _chart("watch-length", "rounds", length, from_zero),
+        _chart("watch-efficiency", "rounds", efficiency, {"yaxis": PERCENT}),
+        _chart("watch-position", "positions", [place], by_place),
+    ]
+
+
+def _now_and_so_far(column: str, **style: object) -> list[dict]:
+    now = _trace("seconds", f"{column}_now", "muted", **POINTS, **style)
+    return [now, _trace("seconds", column, "accepted", **LINE, **style)]

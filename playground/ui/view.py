@@ -11,14 +11,17 @@ from pathlib import Path
 import gradio as gr
 import plotly
 
-from playground.ui.charts import chart_specs
+from playground.ui.charts import chart_specs, watch_chart_specs
 from playground.ui.render import ROUND_COLUMNS
 from playground.ui.text import FIGURES, KIND_DEFINITIONS, KIND_NAMES, SETTINGS_TOGGLE, THEME_TOGGLE, VIEW_WORDS
 from playground.ui.text_why import WHY_NAME
+from playground.ui.watch_log import COLUMNS as WATCH_COLUMNS
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+PLOTLY_PATH = f"gradio_api/file={PLOTLY.as_posix()}"
 SCRIPTS = ("dom", "log", "tokens", "strip", "tree_layout", "tree", "details", "figures", "charts", "view")
+WATCH_SCRIPTS = ("dom", "log", "charts", "watch")
 
 
 def script(*names: str, **constants: object) -> str:
@@ -38,7 +41,7 @@ def view_script() -> str:
         KIND_DEFINITIONS=KIND_DEFINITIONS,
         CHARTS=chart_specs(),
         COLUMNS=list(ROUND_COLUMNS),
-        PLOTLY_PATH=f"gradio_api/file={PLOTLY.as_posix()}",
+        PLOTLY_PATH=PLOTLY_PATH,
     )
 
 
@@ -46,6 +49,19 @@ def spec_view(log: str = "", **extra: object) -> gr.HTML:
     """Make the view of one run: status, figures, token strip, charts. Its value is the run's log, at first `log`."""
     frame = '<div class="spec"></div>'
     return gr.HTML(log, label="log", html_template=frame, js_on_load=view_script(), apply_default_css=False, **extra)
+
+
+def watch_charts(**extra: object) -> gr.HTML:
+    """Make the charts of a watched server. Its value is the log of `watch_log`."""
+    code = script(
+        *WATCH_SCRIPTS,
+        WORDS=VIEW_WORDS,
+        CHARTS=watch_chart_specs(),
+        COLUMNS=list(WATCH_COLUMNS),
+        PLOTLY_PATH=PLOTLY_PATH,
+    )
+    frame = '<div class="spec"></div>'
+    return gr.HTML("", html_template=frame, js_on_load=code, apply_default_css=False, **extra)
 
 
 def settings_toggle(**extra: object) -> gr.HTML:
