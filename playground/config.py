@@ -20,7 +20,7 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "draft": ("draft", "draft_precision", "greedy_draft"),
     "quantized": ("quantized_precision", "greedy_draft"),
     "early-exit": ("exit_layers", "adapter"),
-    "medusa": ("tree_nodes",),
+    "medusa": ("tree_nodes", "typical_epsilon"),
     "eagle": ("tree_nodes", "tree_top_k"),
     "lookahead": ("window", "ngram_size", "num_guesses", "guess_tree"),
     "self": (),
@@ -77,6 +77,7 @@ RANGES: dict[str, Range] = {
     "ngram_size": Range(3, 8, 3, 1),
     "num_guesses": Range(1, 16, 3, 1),
     "min_share": Range(0.0, 1.0, 0.1, 0.05, whole=False),
+    "typical_epsilon": Range(0.0, 0.9, 0.0, 0.01, whole=False),
     "noise_alpha": Range(0.0, 1.0, 0.8, 0.05, whole=False),
     "confidence_threshold": Range(0.0, 1.0, 0.4, 0.05, whole=False),  # as in transformers
 }
@@ -135,6 +136,7 @@ class RunSettings:
     settings matter to which proposer. The `quantized_precision` "auto" is the fastest this device has;
     `corpus` is text to look up in besides prompt and output. With another policy than "constant", `gamma`
     is the most that is asked for; `confidence_threshold` matters to the policy "confidence" only.
+    `typical_epsilon` above 0 makes the run lossy.
     """
 
     prompt: str
@@ -169,6 +171,7 @@ class RunSettings:
     ngram_size: int = RANGES["ngram_size"].default
     num_guesses: int = RANGES["num_guesses"].default
     guess_tree: bool = True
+    typical_epsilon: float = RANGES["typical_epsilon"].default
 
     def __post_init__(self):
         _check_ranges(self)
@@ -199,6 +202,11 @@ class RunSettings:
         """The part of the settings the engine reads."""
         sampling = SamplingConfig(self.temperature, self.top_k, self.top_p, self.seed)
         return SpecConfig(self.gamma, self.max_new_tokens, self.stop_strings, sampling)
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether the text may differ in distribution from the target's."""
+        return self.typical_epsilon > 0 and "typical_epsilon" in PROPOSER_OPTIONS[self.proposer]
 
     def to_dict(self) -> dict:
         """Return plain values only, ready for JSON."""

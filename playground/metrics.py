@@ -63,6 +63,8 @@ class RunMetrics:
     prefill_ms: float = 0.0
     num_prompt: int = 0
     overlap_sum: float = 0.0
+    drift_sum: float = 0.0
+    is_lossy: bool = False
     baseline: Calibrated | None = None
     started: Started | None = None
     finished: Finished | Failed | None = None
@@ -72,6 +74,7 @@ class RunMetrics:
         """Take one event into account; kinds without figures are ignored."""
         if isinstance(event, Started):
             self.started, self.num_prompt = event, len(event.prompt_ids)
+            self.is_lossy = event.proposer == "medusa" and event.settings.get("typical_epsilon", 0) > 0
         elif isinstance(event, Prefilled):
             self.prefill_ms += event.prefill_ms
         elif isinstance(event, Calibrated):
@@ -100,6 +103,7 @@ class RunMetrics:
             context_length=event.context_length,
         )
         self.rounds.append(record)
+        self.drift_sum += sum(1 - token.p for token in event.committed if token.kind == "accepted")
         self.num_drafted += record.num_drafted
         self.num_tested += record.num_tested
         self.num_accepted += record.num_accepted
@@ -137,6 +141,15 @@ class RunMetrics:
     def mean_overlap(self) -> float | None:
         """Mean Σ min(p, q) over tested positions: what alpha estimates, without the luck of u."""
         return _ratio(self.overlap_sum, self.num_tested)
+
+    @property
+    def drift(self) -> float | None:
+        """Of a lossy run: how far its tokens' distributions were from the target's, mean total variation, 0..1.
+
+        A guess kept for sure stood for the target's distribution p: at that token they differ by 1 − p(token).
+        None for an exact run.
+        """
+        return _ratio(self.drift_sum, self.num_committed) if self.is_lossy else None
 
     @property
     def draft_efficiency(self) -> float | None:

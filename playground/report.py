@@ -46,6 +46,8 @@ class Recorder:
             "num_accepted": metrics.num_accepted,
             "alpha": metrics.alpha,
             "mean_overlap": metrics.mean_overlap,
+            "lossy": metrics.is_lossy,
+            "drift": metrics.drift,
             "draft_efficiency": metrics.draft_efficiency,
             "acceptance_length": metrics.acceptance_length,
             "acceptance_by_position": metrics.acceptance_by_position,

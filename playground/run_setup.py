@@ -35,6 +35,8 @@ from playground.proposers.medusa import read_accuracies
 from playground.registry import bundled, precision
 from playground.registry.compat import pair_notice, token_mismatch
 from playground.registry.errors import ModelError
+from playground.typical import typical_rule
+from playground.verify import Rule, verify_tree
 
 Built = tuple[Proposer, ReadyModel | None]
 
@@ -196,6 +198,11 @@ BUILDERS: dict[str, Callable[[Setup], Built]] = {
     "noisy-oracle": _noisy_oracle,
     "random": lambda setup: (RandomProposer(setup.target.lm.vocab_size), None),
 }
+
+
+def rule_of(settings: RunSettings) -> Rule:
+    """What judges the drafts: the exact rule, unless the settings ask for a lossy one."""
+    return typical_rule(settings.typical_epsilon) if settings.is_lossy else verify_tree
 
 
 def environment_of(target: ReadyModel, drafter: ReadyModel | None) -> dict:

@@ -167,7 +167,7 @@ class Playground:
         from playground.kept_logits import KeptLogits
         from playground.measurement import remember
         from playground.prompt import encode
-        from playground.run_setup import environment_of, make_proposer
+        from playground.run_setup import environment_of, make_proposer, rule_of
 
         def report(stage: str, message: str, fraction: float | None) -> None:
             emit(Progress(stage, message, fraction))
@@ -192,7 +192,8 @@ class Playground:
         remembered = partial(remember, self._speeds, target)
         _emit_all(self._baseline.measure(*plain), emit, remembered)
         kept = KeptLogits() if keep_logits else None
-        run = generate(target.lm, proposer, ids, settings.spec, target.loaded.end_ids, target.decoder, kept=kept)
+        given = (settings.spec, target.loaded.end_ids, target.decoder)
+        run = generate(target.lm, proposer, ids, *given, rule=rule_of(settings), kept=kept)
         end = _emit_all(run, emit)
         try:
             _emit_all(self._baseline.confirm(*plain, end.token_ids), emit, remembered)

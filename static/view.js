@@ -13,13 +13,15 @@ const idle = make('p', 'idle', WORDS.idle);
 const panel = make('div', 'pinned');
 const chartRow = make('div', 'charts');
 const live = make('div', 'sr-only');
+const lossy = make('p', 'lossy');
+lossy.hidden = true;
 panel.hidden = true;
 live.setAttribute('aria-live', 'polite');
 box.tabIndex = 0;
 box.setAttribute('role', 'group');
 box.setAttribute('aria-label', WORDS.strip);
 put(output, toolbar, put(make('div', 'page'), idle, box), panel);
-put(view, status, figureRow, output, chartRow, live);
+put(view, status, lossy, figureRow, output, chartRow, live);
 
 const showStatus = statusLine(status);
 const showFigures = figureCards(figureRow, () => trigger('expand', { tab: WHY_TAB }));
@@ -89,6 +91,7 @@ function reset() {
   details.close();
   tip.hide();
   showFigures({});
+  showDrift({});
   charts.clear('');
   idle.textContent = WORDS.idle;
   showStatus('none', WORDS.no_run);
@@ -120,6 +123,7 @@ const readers = {
   figures(line) {
     const f = (state.figures = line.figures);
     showFigures(f, state.trees);
+    showDrift(f);
     charts.addPositions(line.positions);
     charts.changed();
     const words = { rounds: f.num_rounds, tokens: f.num_tokens, limit: state.limit };
@@ -132,10 +136,17 @@ const readers = {
   },
 };
 
+/* A run whose text is not the target's says so, and how far off it is. */
+function showDrift(f) {
+  lossy.hidden = !isNumber(f.drift);
+  if (!lossy.hidden) lossy.replaceChildren(make('b', '', WORDS.lossy), ` ${say(WORDS.drift, { value: percent(f.drift) })}`);
+}
+
 function finish(line, how, text, more) {
   state.open = false;
   view.dataset.over = state.id;
   showFigures(line.figures, state.trees);
+  showDrift(line.figures);
   charts.addPositions(line.positions);
   if (state.recording) showStatus('recording', state.recording, more ? `${text} · ${more}` : text);
   else showStatus(how, text, more);

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LEVELS = {
     0: "config events",
-    1: "theory gamma sampling verify text presets turns batches run_options",
+    1: "theory gamma sampling verify typical text presets turns batches run_options",
     2: "lm heads registry threads prompt",
     3: "proposers display kept_logits speeds facts choices",
     4: "engine metrics acceptance trace report replay baseline models run_setup measurement",

@@ -170,6 +170,7 @@ class GenerateTab:
             ngram_size,
             num_guesses,
             guess_tree,
+            typical_epsilon,
             request: gr.Request,
         ):
             values = {name: value for name, value in locals().items() if name in SETTING_NAMES}

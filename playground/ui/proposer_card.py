@@ -12,7 +12,7 @@ from playground.ui.text import AUTO_PRECISION, LABELS
 from playground.ui.text_proposers import POLICY_HINTS, POLICY_LABELS, PROPOSER_LABELS
 
 SLIDERS = (
-    *("min_share", "exit_layers", "tree_nodes", "tree_top_k"),
+    *("min_share", "exit_layers", "tree_nodes", "tree_top_k", "typical_epsilon"),
     *("window", "ngram_size", "num_guesses", "noise_alpha"),
 )
 

@@ -44,6 +44,7 @@ def figures(metrics: RunMetrics) -> dict:
         "baseline_tokens_per_second": short(metrics.baseline_tokens_per_second),
         "draft_efficiency": short(metrics.draft_efficiency),
         "mean_overlap": short(metrics.mean_overlap),
+        "drift": short(metrics.drift),
         "overhead_share": short(metrics.overhead_share),
         "num_tokens": metrics.num_committed,
         "num_rounds": metrics.num_rounds,

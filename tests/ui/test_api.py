@@ -71,7 +71,7 @@ def test_every_proposer_is_taken_with_its_options(client, served, proposer):
     samples = {"ngram_min": 1, "ngram_max": 3, "corpus": "a b c", "min_share": 0.3, "draft": "tiny"}
     samples |= {"draft_precision": "float32", "quantized_precision": "int8", "noise_alpha": 0.5}
     samples |= {"exit_layers": 4, "adapter": False, "tree_nodes": 9, "tree_top_k": 2, "window": 3}
-    samples |= {"ngram_size": 5, "num_guesses": 2, "guess_tree": False, "greedy_draft": True}
+    samples |= {"ngram_size": 5, "num_guesses": 2, "guess_tree": False, "greedy_draft": True, "typical_epsilon": 0.1}
     options = {name: samples[name] for name in PROPOSER_OPTIONS[proposer]}
     client.predict(prompt="x", proposer=proposer, max_new_tokens=3, **options, api_name="/generate")
     sent = served[0].settings[-1].to_dict()
