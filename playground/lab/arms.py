@@ -12,12 +12,18 @@ from typing import Any
 
 import torch
 
-from playground.config import SpecConfig
+from playground.config import DEFAULT_TREE, RANGES, SpecConfig
 from playground.engine import generate
-from playground.lm import CachedLM
+from playground.heads import load_head
+from playground.lm import CachedLM, LeanLM
 from playground.metrics import RunMetrics
-from playground.proposers import Proposer
+from playground.proposers import EagleProposer, MedusaProposer, Proposer
+from playground.proposers.medusa import read_accuracies
+from playground.registry import bundled
+from playground.registry.loading import LoadedModel
 from playground.text import Decoder
+
+TREE_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,20 @@ def engine_arm(target: CachedLM, proposer: Proposer, gamma: int, decoder: Decode
         return Measured(made, len(made), metrics.decode_ms / 1000, metrics)
 
     return run
+
+
+def trained_arms(target: LeanLM, loaded: LoadedModel, decoder: Decoder) -> dict[str, Arm]:
+    """The bundled heads of a target as trees of DEFAULT_TREE tokens, by recipe. Raises ModelError without heads."""
+    embedding = loaded.model.get_input_embeddings().weight.detach()
+    folders = {recipe: bundled.trained(loaded.name, recipe) for recipe in ("eagle", "medusa")}
+    eagle, medusa = (load_head(folders[recipe], target.weights) for recipe in folders)
+    top_k = int(RANGES["tree_top_k"].default)
+    accuracies = read_accuracies(folders["medusa"])
+    proposers = {
+        "eagle": EagleProposer(eagle, embedding, (), target.vocab_size, DEFAULT_TREE, top_k),
+        "medusa": MedusaProposer(medusa, embedding, target.vocab_size, accuracies, DEFAULT_TREE),
+    }
+    return {name: engine_arm(target, proposer, TREE_DEPTH, decoder) for name, proposer in proposers.items()}
 
 
 class _Clock:

@@ -14,7 +14,7 @@ import torch
 
 from playground.config import DEFAULT_TARGET
 from playground.lab import long_context
-from playground.lab.arms import Arm, engine_arm, first_layers, generate_arm
+from playground.lab.arms import Arm, engine_arm, first_layers, generate_arm, trained_arms
 from playground.lab.llama_cpp import start_llama_cpp
 from playground.lm import wrap
 from playground.presets import PRESETS
@@ -30,7 +30,7 @@ GAMMA = 5
 QUANTIZED_GAMMA = 4
 NGRAM_SIZES = (2, 4)
 DRAFT_LAYERS = 4
-SPECULATIVE = ("ngram", "draft", "quantized")
+SPECULATIVE = ("ngram", "draft", "quantized", "eagle", "medusa")
 Report = Callable[[str], None]
 
 
@@ -86,6 +86,7 @@ class Bench:
             "int4": engine_arm(packed, Proposer(), 0, decoder),
             "int4_ngram": engine_arm(packed, NgramProposer(*NGRAM_SIZES), GAMMA, decoder),
         }
+        self.arms |= trained_arms(target, loaded, decoder)
         self.num_threads = choose_threads(self._step)
         self.llama = start_llama_cpp(gguf_path(), self.num_threads, GAMMA, NGRAM_SIZES[1], report)
         if self.llama:
