@@ -4,7 +4,7 @@
 Knows no page.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 STORY = "Write a short story about a lighthouse keeper who finds a message in a bottle."
 EDIT = (
@@ -31,7 +31,6 @@ class Lesson:
     without: str
     exercise: str
     recording: str = ""
-    extra: dict = field(default_factory=dict)
 
 
 LESSONS = (
@@ -52,6 +51,7 @@ LESSONS = (
         "Run lesson 2, then reveal this again: it shows the cost you measured.",
         "Race tab: let plain decoding race the target itself at gamma 4. Which wins, and why is it not the drafted "
         "one?",
+        "2-plain-decoding.jsonl",
     ),
     Lesson(
         "propose",
@@ -86,6 +86,7 @@ LESSONS = (
         "residual.",
         "No: what comes out is distributed exactly as the target's. A refusal costs time, never quality.",
         "Exactness tab: choose “after a rejection draw from p”. Which token becomes too frequent, and why?",
+        "3-a-story-at-temperature-1-with-a-quantized-copy.jsonl",
     ),
     Lesson(
         "bonus",
@@ -101,6 +102,7 @@ LESSONS = (
         "round where it guessed at all.",
         "Five: four guesses and the bonus.",
         "Set gamma to 1. What is the ceiling now, and how close do you get?",
+        "4-counting-with-n-gram-lookup.jsonl",
     ),
     Lesson(
         "gamma",
@@ -116,6 +118,7 @@ LESSONS = (
         "Press Generate first, then reveal: the answer comes from your own run.",
         "Theory tab: find two settings with the same speedup, one with high alpha and high c, one with low alpha and "
         "low c.",
+        "5-a-story-with-an-EAGLE-chain.jsonl",
     ),
     Lesson(
         "slower",
@@ -131,6 +134,7 @@ LESSONS = (
         "{speedup:.2f}x. The text is the target's all the same.",
         "Because checking several tokens costs little more than one. The text is the target's all the same.",
         "Find a proposer and a prompt from the presets for which plain decoding wins. Name the reason.",
+        "6-a-story-with-random-guesses.jsonl",
     ),
     Lesson(
         "drafts",
@@ -146,6 +150,7 @@ LESSONS = (
         "steps, alpha was {alpha:.2f}, the speedup {speedup:.2f}x.",
         "Press Generate first, then reveal: the answer comes from your own run.",
         "Compare tab: three proposers on chat, edit and code. Does one win everywhere?",
+        "7-a-story-with-an-EAGLE-tree.jsonl",
     ),
     Lesson(
         "exact",
@@ -160,5 +165,6 @@ LESSONS = (
         "within it; every wrong rule leaves it.",
         "By what chance alone gives: the χ² test and the total variation are shown beside that level.",
         "Which wrong rule is hardest to catch, and how many texts does it take?",
+        "3-a-story-at-temperature-1-with-a-quantized-copy.jsonl",
     ),
 )
