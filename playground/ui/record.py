@@ -1,4 +1,4 @@
-"""`python -m playground.ui.record`: makes the shipped recordings anew on the bundled target, from the lessons' settings.
+"""`python -m playground.ui.record`: makes the shipped recordings on the bundled target, from the lessons' settings.
 
 A recording says on what machine it was made. Run it on a quiet one: the speedups in it are measured.
 """
