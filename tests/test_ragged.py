@@ -25,6 +25,15 @@ def test_rows_of_unequal_number_get_the_logits_they_get_alone(settings):
     assert torch.allclose(logits, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("counts", [(1, 5, 1), (1, 1, 1), (4, 4, 4), (0, 1, 3), (2, 0, 1), (0, 7, 0), (3, 1, 0)])
+def test_every_mix_of_widths_is_equal_however_it_is_cut_into_blocks(model, counts):
+    many = RaggedLM(lean(model).weights, 3, 32)
+    many.extend(TEXTS)
+    rows = [[30 + slot + i for i in range(count)] for slot, count in enumerate(counts)]
+    expected = [alone(model, text + row)[-len(row) :] for text, row in zip(TEXTS, rows, strict=True) if row]
+    assert torch.allclose(many.extend(rows), torch.cat(expected), atol=1e-4)
+
+
 def test_a_rolled_back_slot_forgets_and_the_others_do_not(model):
     many = RaggedLM(lean(model).weights, 3, 32)
     many.extend(TEXTS)

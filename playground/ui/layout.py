@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground.ui import compare_tab, exactness_tab, generate, lessons_tab, race_tab, theory_tab, why_tab
+from playground.ui import compare_tab, cost_tab, exactness_tab, generate, lessons_tab, race_tab, theory_tab, why_tab
 from playground.ui.early_script import EarlyScript
 from playground.ui.notes import header
 from playground.ui.runs import Runs
@@ -19,7 +19,7 @@ from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate, why_tab, race_tab, compare_tab, theory_tab, exactness_tab, lessons_tab)
+TABS = (generate, why_tab, race_tab, compare_tab, cost_tab, theory_tab, exactness_tab, lessons_tab)
 MAX_WAITING = 16
 
 
