@@ -55,6 +55,8 @@ def test_figures_of_a_run_follow_the_definitions():
     result = LoadResult(4, (plain, plain), (fast,), 1.2, 1.0)
     assert result.speedup == pytest.approx(100 / 70)
     assert result.alpha == pytest.approx(0.6) and result.drafted == 3
+    assert fast.num_draft_steps == 12 and result.c == pytest.approx(4 / 12 / 10)
+    assert LoadResult(4, (plain, plain), (plain,), 1.0, None).c is None
     assert json.loads(json.dumps(result.to_dict()))["plain"][0]["throughput"] == pytest.approx(400)
 
 

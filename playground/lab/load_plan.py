@@ -68,7 +68,7 @@ class LoadRun:
         num_passes: rounds of the whole batch, each one target pass.
         num_rows: tokens fed to the target in all.
         context: mean length of a sequence, in tokens.
-        depths: drafted tokens of every sequence in every round.
+        depths: drafted tokens of every sequence in every round, `batch` for each round.
         draft_ms, verify_ms, other_ms: in all.
     """
 
@@ -83,6 +83,12 @@ class LoadRun:
     draft_ms: float
     verify_ms: float
     other_ms: float
+
+    @property
+    def num_draft_steps(self) -> int:
+        """Steps of drafting in all: in each round as many as its longest draft has tokens."""
+        starts = range(0, len(self.depths), self.batch)
+        return sum(max(self.depths[start : start + self.batch]) for start in starts)
 
     @property
     def ms_per_token(self) -> float:
@@ -135,6 +141,15 @@ class LoadResult:
         return sum(run.num_accepted for run in self.speculative) / tested if tested else None
 
     @property
+    def c(self) -> float | None:
+        """Cost of one draft step of the batch in plain rounds of as many sequences; None when nothing was drafted."""
+        steps = sum(run.num_draft_steps for run in self.speculative)
+        if not steps:
+            return None
+        plain_ms = statistics.median(run.latency_ms for run in self.plain)
+        return sum(run.draft_ms for run in self.speculative) / steps / plain_ms
+
+    @property
     def drafted(self) -> float:
         """Mean drafted tokens per sequence and round."""
         depths = [depth for run in self.speculative for depth in run.depths]
@@ -151,7 +166,7 @@ class LoadResult:
             for kind in ("plain", "speculative")
         }
         figures = {"speedup": self.speedup, "speedups": self.speedups, "predicted": self.predicted}
-        figures |= {"alpha": self.alpha, "drafted": self.drafted, "same": self.same}
+        figures |= {"alpha": self.alpha, "c": self.c, "drafted": self.drafted, "same": self.same}
         return {"batch": self.batch} | figures | runs
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from playground.lab.cost_model import BEND, Curve, stops_paying
 from playground.lab.load_plan import LoadResult
 
+SHORT = 0.8  # of the tokens asked for: with fewer the expected speedup is out of reach
+
 
 def bend_words(curve: Curve) -> str:
     """Where free verification ends, in a sentence."""
@@ -26,6 +28,17 @@ def load_words(results: list[LoadResult]) -> str:
     """At which batch size speculation stops paying, measured and predicted, in a sentence."""
     measured = paying_words([(result.batch, result.speedup) for result in results], "Measured")
     return f"{measured} {paying_words([(result.batch, result.predicted) for result in results], 'Predicted')}"
+
+
+def drafted_words(results: list[LoadResult], gamma: int) -> str:
+    """Where fewer tokens were drafted than asked for, that they were; else ""."""
+    drafted = sum(result.drafted for result in results) / len(results)
+    if drafted > SHORT * gamma:
+        return ""
+    return (
+        f"Drafted: {drafted:.1f} tokens per sequence and round where {gamma} were asked for. The expected speedup "
+        "assumes all of them; the prediction here counts those drafted."
+    )
 
 
 def paying_words(speedups: list[tuple[int, float]], kind: str) -> str:
@@ -66,8 +79,8 @@ def _curve_table(curves: list[Curve]) -> str:
 
 
 LOAD_COLUMNS = (
-    *("B", "plain, tokens/s", "speculative, tokens/s", "plain, ms per token of a sequence", "speculative, ms"),
-    *("speedup, measured", "predicted", "alpha", "drafted per round", "same tokens"),
+    *("B", "plain, tokens/s", "speculative, tokens/s", "plain, ms per token", "speculative, ms per token"),
+    *("speedup, measured", "predicted", "alpha", "c", "drafted per round", "same tokens"),
 )
 
 
@@ -76,9 +89,9 @@ def load_cells(result: LoadResult) -> list[str]:
     ways = (result.plain, result.speculative)
     throughputs = [spread([run.throughput for run in runs], 1) for runs in ways]
     latencies = [spread([run.latency_ms for run in runs], 1) for runs in ways]
-    alpha = "—" if result.alpha is None else f"{result.alpha:.2f}"
+    alpha, c = ("—" if value is None else f"{value:.2f}" for value in (result.alpha, result.c))
     same = "—" if result.same is None else f"{result.same:.0%}"
-    figures = [spread(result.speedups, 2), f"{result.predicted:.2f}", alpha, f"{result.drafted:.1f}", same]
+    figures = [spread(result.speedups, 2), f"{result.predicted:.2f}", alpha, c, f"{result.drafted:.1f}", same]
     return [str(result.batch), *throughputs, *latencies, *figures]
 
 

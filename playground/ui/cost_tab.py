@@ -15,7 +15,8 @@ from playground.config import RANGES, RunSettings
 from playground.events import Progress
 from playground.lab.compare_arms import TASKS, held_out
 from playground.lab.load_command import CURVE_CYCLES, PER_TASK, prompts_in_turn
-from playground.lab.load_plan import BATCHABLE, BATCHES, LENGTH, LoadPlan, check_load
+from playground.lab.load_plan import BATCHABLE, BATCHES, LENGTH, MAX_CYCLES, LoadPlan, check_load
+from playground.lab.load_plan import CYCLES as REPEATS
 from playground.ui import text_cost as words
 from playground.ui.controls import SETTING_NAMES, settings_from
 from playground.ui.cost_view import Assumed, CostView, record
@@ -106,16 +107,19 @@ class CostTab:
                 ),
                 gr.CheckboxGroup(list(TASKS), value=list(FIRST_TASKS), label=words.TASKS),
                 gr.Slider(8, 128, value=LENGTH, step=8, label=words.LENGTH, buttons=[]),
+                gr.Slider(
+                    1, MAX_CYCLES, value=REPEATS, step=1, label=words.REPEATS, info=words.REPEATS_HINT, buttons=[]
+                ),
             ]
 
     def _measure(self, request: gr.Request, *given: Any) -> Iterator:
-        precisions, contexts, cycles, alpha, gamma, c, proposer, batches, tasks, length, *rest = given
+        precisions, contexts, cycles, alpha, gamma, c, proposer, batches, tasks, length, repeats, *rest = given
         try:
             if not precisions or not contexts:
                 raise ValueError(words.NEEDS)
             values = dict(zip(SETTING_NAMES, rest, strict=True)) | {"prompt": "-"}
             base = settings_from(values | {"proposer": proposer, "gamma": int(gamma), "tree_nodes": 0})
-            plan = plan_of(base, batches, tasks, int(length))
+            plan = plan_of(base, batches, tasks, int(length), int(repeats))
         except ValueError as error:
             raise gr.Error(str(error), title=NOT_STARTED, print_exception=False) from error
         view = CostView(Assumed(alpha, int(gamma), c))
@@ -145,14 +149,14 @@ class CostTab:
         return json.dumps(record(view), ensure_ascii=False, indent=1) if view and view.curves else ""
 
 
-def plan_of(base: RunSettings, batches: list, tasks: list, length: int) -> LoadPlan | None:
+def plan_of(base: RunSettings, batches: list, tasks: list, length: int, repeats: int) -> LoadPlan | None:
     """Which batches to decode, None without any. Raises ValueError for what cannot be decoded."""
     if not batches:
         return None
     if not tasks:
         raise ValueError(words.NEEDS_TASK)
     check_load(base.proposer, base.gamma)
-    return LoadPlan(tuple(int(batch) for batch in batches), prompts_in_turn(held_out(tasks, PER_TASK)), length)
+    return LoadPlan(tuple(int(batch) for batch in batches), prompts_in_turn(held_out(tasks, PER_TASK)), length, repeats)
 
 
 def progress_bar(news: Progress) -> str:

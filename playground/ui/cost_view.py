@@ -5,15 +5,17 @@ from html import escape
 
 from playground.lab.cost_model import BATCHES, Curve, PassCost
 from playground.lab.load_plan import LoadResult
-from playground.lab.load_table import LOAD_COLUMNS, bend_words, load_cells, load_words, paying_words
+from playground.lab.load_table import LOAD_COLUMNS, bend_words, drafted_words, load_cells, load_words, paying_words
 from playground.ui.charts import SPEEDUP_LINE
 from playground.ui.line_chart import DASHES, Series, line_chart
+from playground.ui.notes import note
 from playground.ui.text_cost import (
     BATCH_AXIS,
     BEYOND,
     CHARTS,
     CURVE_NAME,
     EMPTY,
+    EXACT,
     EXPECTED,
     LEFT_OUT,
     MEASURED,
@@ -42,7 +44,7 @@ class CostView:
     """Collects what is measured and draws it."""
 
     def __init__(self, assumed: Assumed):
-        self.assumed = assumed
+        self.assumed, self.gamma = assumed, assumed.gamma  # what is drafted stays, whatever is assumed later
         self.results: list[LoadResult] = []
         self._curves: dict[tuple[str, int], Curve] = {}
         self._left_out: list[str] = []
@@ -68,12 +70,11 @@ class CostView:
         notes = "".join(f'<p class="note">{escape(words)}</p>' for words in self._left_out)
         if not self._curves:
             return f'<div class="spec cost"><p class="race-head">{escape(EMPTY)}</p>{notes}</div>'
-        charts = self._cost() + self._expected()
-        table = ""
+        charts = f'<div class="line-charts">{self._cost()}{self._expected()}</div>'
         if self.results:
-            charts += _speedup(self.results) + _throughput(self.results) + _latency(self.results)
-            table = _table(self.results)
-        return f'<div class="spec cost"><div class="line-charts">{charts}</div>{table}{notes}</div>'
+            load = self._speedup() + _throughput(self.results) + _latency(self.results)
+            charts += f'<div class="line-charts">{load}</div>{_table(self.results)}'
+        return f'<div class="spec cost">{charts}{notes}</div>'
 
     def _style(self, curve: Curve) -> dict:
         """A precision has a colour, a context a dash."""
@@ -107,20 +108,23 @@ class CostView:
             verdict.append(BEYOND.format(num=cost.num_measured))
         return line_chart(CHARTS["expected"], BATCH_AXIS, lines, "×", verdict, SPEEDUP_LINE)
 
+    def _speedup(self) -> str:
+        results = self.results
+        measured = Series(
+            MEASURED,
+            SPECULATIVE_COLOR,
+            [(result.batch, result.speedup) for result in results],
+            [(min(result.speedups), max(result.speedups)) for result in results],
+        )
+        foreseen = Series(PREDICTED, PREDICTED_COLOR, [(result.batch, result.predicted) for result in results], dash=1)
+        verdict = [load_words(results), drafted_words(results, self.gamma)]
+        return line_chart(
+            CHARTS["speedup"], BATCH_AXIS, [measured, foreseen], "×", list(filter(None, verdict)), SPEEDUP_LINE
+        )
+
 
 def _name(curve: Curve) -> str:
     return CURVE_NAME.format(precision=curve.precision, context=curve.context)
-
-
-def _speedup(results: list[LoadResult]) -> str:
-    measured = Series(
-        MEASURED,
-        SPECULATIVE_COLOR,
-        [(result.batch, result.speedup) for result in results],
-        [(min(result.speedups), max(result.speedups)) for result in results],
-    )
-    foreseen = Series(PREDICTED, PREDICTED_COLOR, [(result.batch, result.predicted) for result in results], dash=1)
-    return line_chart(CHARTS["speedup"], BATCH_AXIS, [measured, foreseen], "×", [load_words(results)], SPEEDUP_LINE)
 
 
 def _throughput(results: list[LoadResult]) -> str:
@@ -152,7 +156,9 @@ def _table(results: list[LoadResult]) -> str:
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in load_cells(result))}</tr>" for result in results
     )
-    return f'<div class="lab-table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return (
+        f'<div class="lab-table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note(EXACT)}'
+    )
 
 
 def record(view: CostView) -> dict:

@@ -43,3 +43,8 @@ WAITS = (
     "At B = {batch} each sequence waits {plain:.0f} ms for a token plainly and {speculative:.0f} ms speculatively; "
     "alone {alone:.0f} and {alone_speculative:.0f} ms."
 )
+EXACT = (
+    "Same tokens: sequences whose tokens equal plain decoding's. In float32 all do; in lower precisions a pass of "
+    "another width rounds differently, and a near tie may fall the other way."
+)
+REPEATS, REPEATS_HINT = "Repeats", "Runs with speculation per batch size, each between two plain ones"
