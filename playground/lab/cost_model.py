@@ -36,14 +36,19 @@ class Curve:
     points: tuple[Point, ...]
 
     def ms(self, rows: float) -> float:
-        """Time of a pass over `rows` tokens: on the line between measured widths, or through the last two beyond."""
+        """Time of a pass over `rows` tokens: on the line between measured widths.
+
+        Beyond the widest it goes on as from the third last to the last, so that one disturbed point bends nothing.
+        """
         known = [(point.width, point.ms) for point in self.points]
         if rows <= known[0][0] or len(known) == 1:
             return known[0][1]
-        right = next((index for index, (width, _) in enumerate(known) if width >= rows), len(known) - 1)
+        if rows > known[-1][0]:
+            (x0, y0), (x1, y1) = known[-3:][0], known[-1]
+            return y1 + max(y1 - y0, 0.0) / (x1 - x0) * (rows - x1)
+        right = next(index for index, (width, _) in enumerate(known) if width >= rows)
         (x0, y0), (x1, y1) = known[right - 1], known[right]
-        slope = (y1 - y0) / (x1 - x0)
-        return y1 + max(slope, 0.0) * (rows - x1) if rows > x1 else y0 + slope * (rows - x0)
+        return y0 + (y1 - y0) / (x1 - x0) * (rows - x0)
 
     @property
     def bend(self) -> int | None:

@@ -74,6 +74,9 @@ class CostTab:
                     list(CONTEXTS), value=list(FIRST_CONTEXTS), label=words.CONTEXTS, elem_id="cost-contexts"
                 ),
                 gr.Slider(1, 15, value=CURVE_CYCLES, step=1, label=words.CYCLES, info=words.CYCLES_HINT, buttons=[]),
+                gr.Slider(
+                    1, MAX_CYCLES, value=REPEATS, step=1, label=words.REPEATS, info=words.REPEATS_HINT, buttons=[]
+                ),
             ]
 
     @staticmethod
@@ -107,13 +110,10 @@ class CostTab:
                 ),
                 gr.CheckboxGroup(list(TASKS), value=list(FIRST_TASKS), label=words.TASKS),
                 gr.Slider(8, 128, value=LENGTH, step=8, label=words.LENGTH, buttons=[]),
-                gr.Slider(
-                    1, MAX_CYCLES, value=REPEATS, step=1, label=words.REPEATS, info=words.REPEATS_HINT, buttons=[]
-                ),
             ]
 
     def _measure(self, request: gr.Request, *given: Any) -> Iterator:
-        precisions, contexts, cycles, alpha, gamma, c, proposer, batches, tasks, length, repeats, *rest = given
+        precisions, contexts, cycles, repeats, alpha, gamma, c, proposer, batches, tasks, length, *rest = given
         try:
             if not precisions or not contexts:
                 raise ValueError(words.NEEDS)

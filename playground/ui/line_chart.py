@@ -44,7 +44,7 @@ def line_chart(
     Args:
         words: title and caption.
         axis: what x is.
-        unit: behind every value of y.
+        unit: behind a value of y that is pointed at; one of a single letter also on the axis.
         verdict: sentences below the drawing.
         reference: a y to draw a dashed line at, 0 = none.
     """
@@ -93,7 +93,7 @@ def _drawing(axis: str, lines: Sequence[Series], unit: str, reference: float) ->
     def up(y: float) -> float:
         return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * y / ticks[-1], 1)
 
-    parts = [_horizontal(up(tick), f"{tick:g}{unit}") for tick in ticks]
+    parts = [_horizontal(up(tick), f"{tick:g}{unit if len(unit) == 1 else ''}") for tick in ticks]
     parts += [f'<text x="{at(x)}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:g}</text>' for x in xs]
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">{escape(axis)}</text>')
