@@ -12,7 +12,7 @@ from playground.lab.cost_curve import LeftOut
 from playground.lab.cost_model import WIDTHS, Curve, PassCost, Point
 from playground.lab.load import curves_and_load
 from playground.lab.load_plan import LoadPlan, LoadResult, LoadRun, predicted
-from playground.lab.load_table import bend_words, markdown, paying_words
+from playground.lab.load_table import Assumed, bend_words, markdown, paying_words
 from playground.models import ModelStore
 from playground.registry.errors import ModelError
 
@@ -101,7 +101,15 @@ def test_the_command_prints_tables_and_conclusions_and_writes_json(target, tmp_p
 
 
 @pytest.mark.parametrize(
-    "options", [["--batch", "0"], ["--proposer", "eagle"], ["--gamma", "0"], ["--context", "0"], ["--cycles", "0"]]
+    "options",
+    [
+        ["--batch", "0"],
+        ["--proposer", "eagle"],
+        ["--gamma", "0"],
+        ["--context", "0"],
+        ["--alpha", "2"],
+        ["--cycles", "0"],
+    ],
 )
 def test_a_wrong_command_line_is_refused(options, capsys):
     assert main(["load", *options]) == 2
@@ -113,7 +121,10 @@ def test_the_table_says_where_it_bends_and_where_speculation_stops_paying():
     plain = LoadRun(1, 40, 40, 40, 100.0, (0,) * 40, 0, 0, 0.0, 400.0, 0.0)
     slow = LoadRun(1, 40, 40, 80, 100.0, (1,) * 40, 40, 0, 0.0, 500.0, 0.0)
     results = [LoadResult(batch, (plain, plain), (slow,), 2.5 - batch, None) for batch in (1, 2)]
-    text = markdown([curve], results)
+    text = markdown([curve], results, Assumed(0.7, 4, 0.0))
+    assert (
+        "| B = 32 |" in text and "Expected, bfloat16, 128 tokens: 2.77x at B = 1; speculation stops paying at" in text
+    )
     assert "it bends at 16 tokens (2.0 passes over one)" in text
     assert "Measured: speculation does not pay, not even at B = 1 (0.80x)." in text
     assert "Predicted: 1.50x at B = 1; speculation stops paying at B = 2 (0.50x)." in text

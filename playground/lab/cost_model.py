@@ -76,11 +76,6 @@ class PassCost:
             raise ValueError("No pass has been measured yet.")
         self._short, self._long = found[0], found[-1]
 
-    @property
-    def num_measured(self) -> int:
-        """The widest measured pass; wider ones are extrapolated."""
-        return self._short.points[-1].width
-
     def ms(self, rows: float, num_sequences: float, context: float) -> float:
         """A pass over `rows` tokens of `num_sequences` sequences with `context` tokens each."""
         shared = self._short.ms(rows) - self._attention(rows) * self._short.context

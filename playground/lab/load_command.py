@@ -23,6 +23,8 @@ def add_load(commands) -> None:
     load.add_argument("--proposer", default="ngram", help=f"{', '.join(BATCHABLE)}; default ngram")
     load.add_argument("--precision", nargs="+", choices=PRECISIONS, default=[DEFAULTS["target_precision"]])
     load.add_argument("--context", type=int, nargs="+", default=list(CONTEXTS), help="tokens behind which passes run")
+    load.add_argument("--alpha", type=float, default=0.7, help="of the expected speedup, default 0.7")
+    load.add_argument("--c", type=float, default=0.0, help="draft step in plain steps, of the expected speedup")
     load.add_argument("--curve-only", action="store_true", help="measure the cost curve and decode nothing")
     load.add_argument("--target", default=DEFAULTS["target"])
     load.add_argument("--draft", default="", help="the draft model, for --proposer draft")
@@ -50,6 +52,8 @@ def run_load(options: argparse.Namespace) -> int:
         check_load(options.proposer, options.gamma)
         if min(options.context) < 1 or options.curve_cycles < 1:
             raise ValueError("--context and --curve-cycles must be at least 1.")
+        if not 0 <= options.alpha <= 1 or not options.c >= 0:
+            raise ValueError("--alpha must be from 0 to 1, --c at least 0.")
         base = RunSettings(
             "-",
             target=options.target,
@@ -103,15 +107,20 @@ def _measure(options: argparse.Namespace, base: RunSettings, plan: LoadPlan | No
 
 def _write(options: argparse.Namespace, base: RunSettings, curves: list, results: list) -> None:
     from playground import registry
-    from playground.lab.load_table import markdown
+    from playground.lab.load_table import Assumed, expected_points, markdown
 
-    text = markdown(curves, results)
+    assumed = Assumed(options.alpha, options.gamma, options.c)
+    text = markdown(curves, results, assumed)
     print(text)
     if options.table:
         options.table.write_text(text, encoding="utf-8")
     if options.json:
         asked = {"target": base.target, "proposer": base.proposer, "gamma": base.gamma, "temperature": base.temperature}
         record = {"environment": registry.environment(), "asked": asked}
-        record["curves"] = [asdict(curve) | {"bend": curve.bend} for curve in curves]
+        record["assumed"] = asdict(assumed)
+        record["curves"] = [
+            asdict(curve) | {"bend": curve.bend, "expected": expected_points(curves, curve, assumed)}
+            for curve in curves
+        ]
         record["load"] = [result.to_dict() for result in results]
         options.json.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

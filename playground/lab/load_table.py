@@ -1,11 +1,21 @@
 """Cost curves and load as tables and sentences of conclusion, for the command line and the page. No torch."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from playground.lab.cost_model import BEND, Curve, stops_paying
+from playground.lab.cost_model import BATCHES, BEND, Curve, PassCost, stops_paying
 from playground.lab.load_plan import LoadResult
 
 SHORT = 0.8  # of the tokens asked for: with fewer the expected speedup is out of reach
+
+
+@dataclass(slots=True)
+class Assumed:
+    """What an expected speedup assumes."""
+
+    alpha: float
+    gamma: int
+    c: float
 
 
 def bend_words(curve: Curve) -> str:
@@ -53,7 +63,14 @@ def paying_words(speedups: list[tuple[int, float]], kind: str) -> str:
     return f"{kind}: {best:.2f}x at B = {first}; speculation stops paying at B = {ends} ({dict(speedups)[ends]:.2f}x)."
 
 
-def markdown(curves: list[Curve], results: list[LoadResult]) -> str:
+def expected_points(curves: list[Curve], curve: Curve, assumed: Assumed) -> list[tuple[int, float]]:
+    """(batch size, expected speedup) behind the context of one of the curves of a target."""
+    cost = PassCost(item for item in curves if item.precision == curve.precision)
+    chosen = assumed.alpha, assumed.gamma, assumed.c
+    return [(batch, cost.speedup(*chosen, batch, curve.context)) for batch in BATCHES]
+
+
+def markdown(curves: list[Curve], results: list[LoadResult], assumed: Assumed) -> str:
     """The tables, each with its conclusion."""
     parts = []
     for precision in dict.fromkeys(curve.precision for curve in curves):
@@ -62,6 +79,7 @@ def markdown(curves: list[Curve], results: list[LoadResult]) -> str:
         parts.append(_curve_table(mine))
         parts += [bend_words(curve) for curve in mine]
         parts.append("")
+    parts += [_expected_table(curves, assumed), ""]
     if results:
         parts.append("B sequences at once; speedups are medians, each run held against the plain runs around it\n")
         parts += [_load_table(results), load_words(results), ""]
@@ -76,6 +94,20 @@ def _curve_table(curves: list[Curve]) -> str:
         cells = [f"{point.ms:.1f} ({point.low:.1f} – {point.high:.1f})" for point in curve.points]
         lines.append(_line([f"{curve.context:,}", *cells]))
     return "\n".join(lines) + "\n"
+
+
+def _expected_table(curves: list[Curve], assumed: Assumed) -> str:
+    given = f"alpha {assumed.alpha:.2f}, gamma {assumed.gamma}, c {assumed.c:.2f}"
+    lines = [f"Expected speedup of B sequences at once, from the curves: {given}\n"]
+    lines.append(_line(["precision, context", *(f"B = {batch}" for batch in BATCHES)]))
+    lines.append(_line(["---"] * (1 + len(BATCHES))))
+    verdicts = []
+    for curve in curves:
+        points = expected_points(curves, curve, assumed)
+        name = f"{curve.precision}, {curve.context:,}"
+        lines.append(_line([name, *(f"{speedup:.2f}" for _, speedup in points)]))
+        verdicts.append(paying_words(points, f"Expected, {name} tokens"))
+    return "\n".join([*lines, "", *verdicts])
 
 
 LOAD_COLUMNS = (

@@ -17,9 +17,10 @@ from playground.lab.compare_arms import TASKS, held_out
 from playground.lab.load_command import CURVE_CYCLES, PER_TASK, prompts_in_turn
 from playground.lab.load_plan import BATCHABLE, BATCHES, LENGTH, MAX_CYCLES, LoadPlan, check_load
 from playground.lab.load_plan import CYCLES as REPEATS
+from playground.lab.load_table import Assumed
 from playground.ui import text_cost as words
 from playground.ui.controls import SETTING_NAMES, settings_from
-from playground.ui.cost_view import Assumed, CostView, record
+from playground.ui.cost_view import CostView, record
 from playground.ui.lab_stream import download_script, follow, progress_note, quiet_events
 from playground.ui.notes import note
 from playground.ui.text import NOT_STARTED

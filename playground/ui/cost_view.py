@@ -1,11 +1,21 @@
 """The picture of cost curves and load: charts with a conclusion each, and a table. Strings only, all escaped."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from html import escape
+from statistics import median
 
-from playground.lab.cost_model import BATCHES, Curve, PassCost
+from playground.lab.cost_model import BATCHES, WIDTHS, Curve
 from playground.lab.load_plan import LoadResult
-from playground.lab.load_table import LOAD_COLUMNS, bend_words, drafted_words, load_cells, load_words, paying_words
+from playground.lab.load_table import (
+    LOAD_COLUMNS,
+    Assumed,
+    bend_words,
+    drafted_words,
+    expected_points,
+    load_cells,
+    load_words,
+    paying_words,
+)
 from playground.ui.charts import SPEEDUP_LINE
 from playground.ui.line_chart import DASHES, Series, line_chart
 from playground.ui.notes import note
@@ -24,20 +34,10 @@ from playground.ui.text_cost import (
     RATES,
     SPECULATIVE,
     TOKENS_AXIS,
-    WAITS,
 )
 
 COLORS = ("accepted", "draft", "bonus", "rejected")  # one for each precision
 PLAIN_COLOR, SPECULATIVE_COLOR, PREDICTED_COLOR = "plain", "accepted", "bonus"
-
-
-@dataclass(slots=True)
-class Assumed:
-    """What the expected speedup assumes: of the sliders, not measured."""
-
-    alpha: float
-    gamma: int
-    c: float
 
 
 class CostView:
@@ -97,15 +97,13 @@ class CostView:
         return line_chart(CHARTS["cost"], TOKENS_AXIS, lines, " ms", [bend_words(curve) for curve in self.curves])
 
     def _expected(self) -> str:
-        given, lines, verdict, rows = self.assumed, [], [], BATCHES[-1] * (self.assumed.gamma + 1)
+        lines, verdict = [], []
         for curve in self.curves:
-            cost = PassCost(item for item in self.curves if item.precision == curve.precision)
-            chosen = given.alpha, given.gamma, given.c
-            points = [(batch, cost.speedup(*chosen, batch, curve.context)) for batch in BATCHES]
+            points = expected_points(self.curves, curve, self.assumed)
             lines.append(Series(_name(curve), points=points, **self._style(curve)))
             verdict.append(paying_words(points, EXPECTED.format(name=_name(curve))))
-        if rows > cost.num_measured:
-            verdict.append(BEYOND.format(num=cost.num_measured))
+        if BATCHES[-1] * (self.assumed.gamma + 1) > WIDTHS[-1]:
+            verdict.append(BEYOND.format(num=WIDTHS[-1]))
         return line_chart(CHARTS["expected"], BATCH_AXIS, lines, "×", verdict, SPEEDUP_LINE)
 
     def _speedup(self) -> str:
@@ -128,27 +126,33 @@ def _name(curve: Curve) -> str:
 
 
 def _throughput(results: list[LoadResult]) -> str:
-    return _both_ways("throughput", results, "throughput", "", RATES)
+    foreseen = [median(run.throughput for run in result.plain) * result.predicted for result in results]
+    return _both_ways("throughput", results, "throughput", "", foreseen)
 
 
 def _latency(results: list[LoadResult]) -> str:
-    return _both_ways("latency", results, "latency_ms", " ms", WAITS)
+    foreseen = [median(run.latency_ms for run in result.plain) / result.predicted for result in results]
+    return _both_ways("latency", results, "latency_ms", " ms", foreseen)
 
 
-def _both_ways(chart: str, results: list[LoadResult], figure: str, unit: str, words: str) -> str:
+def _both_ways(chart: str, results: list[LoadResult], figure: str, unit: str, foreseen: list[float]) -> str:
+    """A figure of plain and speculative runs, and what the plain one and the predicted speedup foresee."""
+    batches = [result.batch for result in results]
+    kinds = (("plain", PLAIN, PLAIN_COLOR, 2), ("speculative", SPECULATIVE, SPECULATIVE_COLOR, 0))
     lines, middles = [], {}
-    for kind, name, color, dash in (
-        ("plain", PLAIN, PLAIN_COLOR, 1),
-        ("speculative", SPECULATIVE, SPECULATIVE_COLOR, 0),
-    ):
-        values = [sorted(getattr(run, figure) for run in getattr(result, kind)) for result in results]
-        middles[kind] = [(known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2 for known in values]
-        points = [(result.batch, middle) for result, middle in zip(results, middles[kind], strict=True)]
-        lines.append(Series(name, color, points, [(known[0], known[-1]) for known in values], dash))
-    last = {"batch": results[-1].batch, "plain": middles["plain"][-1], "speculative": middles["speculative"][-1]}
-    last |= {"alone": middles["plain"][0], "alone_speculative": middles["speculative"][0]}
-    verdict = [words.format(**last)] if results[0].batch == 1 and len(results) > 1 else []
-    return line_chart(CHARTS[chart], BATCH_AXIS, lines, unit, verdict)
+    for kind, name, color, dash in kinds:
+        values = [[getattr(run, figure) for run in getattr(result, kind)] for result in results]
+        middles[kind] = [median(known) for known in values]
+        points = list(zip(batches, middles[kind], strict=True))
+        lines.append(Series(name, color, points, [(min(known), max(known)) for known in values], dash))
+    lines.append(Series(PREDICTED, PREDICTED_COLOR, list(zip(batches, foreseen, strict=True)), dash=1))
+    ends = [0, len(results) - 1] if len(results) > 1 else [0]
+    told = [
+        RATES[chart].format(batch=batches[i], plain=middles["plain"][i], speculative=middles["speculative"][i])
+        for i in ends
+    ]
+    words = "; ".join(told)
+    return line_chart(CHARTS[chart], BATCH_AXIS, lines, unit, [f"{words[0].upper()}{words[1:]}."])
 
 
 def _table(results: list[LoadResult]) -> str:

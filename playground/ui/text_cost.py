@@ -35,14 +35,10 @@ CURVE_NAME = "{precision}, {context:,} tokens"
 PLAIN, SPECULATIVE, MEASURED, PREDICTED = "plain", "speculative", "measured", "predicted"
 EXPECTED = "Expected, {name}"
 BEYOND = "Passes over more than {num} tokens were not measured: their cost is extrapolated."
-RATES = (
-    "At B = {batch}, {plain:.0f} tokens/s in all plainly and {speculative:.0f} speculatively; one sequence alone "
-    "gets {alone:.0f} and {alone_speculative:.0f}."
-)
-WAITS = (
-    "At B = {batch} each sequence waits {plain:.0f} ms for a token plainly and {speculative:.0f} ms speculatively; "
-    "alone {alone:.0f} and {alone_speculative:.0f} ms."
-)
+RATES = {
+    "throughput": "at B = {batch} {plain:.0f} tokens/s in all plainly, {speculative:.0f} speculatively",
+    "latency": "at B = {batch} each sequence waits {plain:.0f} ms for a token plainly, {speculative:.0f} speculatively",
+}
 EXACT = (
     "Same tokens: sequences whose tokens equal plain decoding's. In float32 all do; in lower precisions a pass of "
     "another width rounds differently, and a near tie may fall the other way."

@@ -9,8 +9,9 @@ from playground.events import Progress
 from playground.lab.cost_curve import LeftOut
 from playground.lab.cost_model import WIDTHS, Curve, Point
 from playground.lab.load_plan import LoadResult, LoadRun
+from playground.lab.load_table import Assumed
 from playground.ui.cost_tab import plan_of, progress_bar
-from playground.ui.cost_view import Assumed, CostView, record
+from playground.ui.cost_view import CostView, record
 from playground.ui.line_chart import Series, line_chart, ticks_up_to
 from playground.ui.text_cost import BEYOND, CHARTS, EMPTY
 
@@ -65,7 +66,9 @@ def test_load_makes_three_more_charts_and_a_table():
     for title, _ in CHARTS.values():
         assert f"<b>{title}</b>" in html
     assert "speculation stops paying at B = 4" in html
-    assert "At B = 4, 100 tokens/s in all plainly and 79 speculatively" in html
+    assert "at B = 4 100 tokens/s in all plainly, 79 speculatively." in html
+    assert "At B = 1 each sequence waits 10 ms for a token plainly, 8 speculatively" in html
+    assert html.count('class="line"') == 1 + 1 + 2 + 3 + 3
     assert html.count("<tr>") == 3
     kept = record(found)
     assert kept["curves"][0]["bend"] == 16 and len(kept["load"]) == 2
