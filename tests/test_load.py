@@ -63,9 +63,9 @@ def test_figures_of_a_run_follow_the_definitions():
 def test_the_prediction_reads_depths_rows_and_draft_time():
     cost = PassCost([Curve("float32", 128, 1, tuple(Point(w, 10.0 + w, 0, 0) for w in WIDTHS))])
     run = LoadRun(4, 40, 10, 160, 128.0, (3,) * 40, 100, 100, 20.0, 1.0, 1.0)
-    assert predicted(run, cost) == pytest.approx(4 * 14 / (2 + 26))  # alpha 1, 16 rows a pass, 2 ms of drafting
+    assert predicted(run, 20.0, cost) == pytest.approx(4 / (2 / 20 + 26 / 14))  # alpha 1, 16 rows, 2 ms of drafting
     idle = LoadRun(4, 40, 10, 40, 128.0, (0,) * 40, 0, 0, 0.0, 1.0, 1.0)
-    assert predicted(idle, cost) == pytest.approx(1.0)
+    assert predicted(idle, 20.0, cost) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ between two plain ones and a machine that changes its pace changes it for both. 
 generator of frozen results; knows no pages.
 """
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -74,13 +75,19 @@ def load(store: ModelStore, base: RunSettings, plan: LoadPlan, cost: PassCost, r
         for _ in range(plan.cycles):
             runs[True].append(service.run(proposer))
             runs[False].append(service.run(PLAIN))
-        yield LoadResult(
-            batch=batch,
-            plain=tuple(run for run, _ in runs[False]),
-            speculative=tuple(run for run, _ in runs[True]),
-            predicted=predicted(_joined([run for run, _ in runs[True]]), cost),
-            same=_same(runs[False][0][1], runs[True][0][1]) if base.temperature == 0 else None,
-        )
+        yield _result(batch, runs, cost, base.temperature == 0)
+
+
+def _result(batch: int, runs: dict[bool, list[tuple[LoadRun, Outputs]]], cost: PassCost, greedy: bool) -> LoadResult:
+    plain, speculative = (tuple(run for run, _ in runs[kind]) for kind in (False, True))
+    plain_ms = statistics.median(run.latency_ms for run in plain)
+    return LoadResult(
+        batch=batch,
+        plain=plain,
+        speculative=speculative,
+        predicted=predicted(_joined(speculative), plain_ms, cost),
+        same=_same(runs[False][0][1], runs[True][0][1]) if greedy else None,
+    )
 
 
 def _warm_up(lm: RaggedLM, gamma: int, warm: set[int], report: Report) -> None:
@@ -146,7 +153,7 @@ def _run_of(batch: int, rounds: list[BatchRound]) -> LoadRun:
     )
 
 
-def _joined(runs: list[LoadRun]) -> LoadRun:
+def _joined(runs: Sequence[LoadRun]) -> LoadRun:
     """Several runs of one batch size as one, for the prediction."""
     names = ("num_tokens", "num_passes", "num_rows", "num_tested", "num_accepted", "draft_ms", "verify_ms", "other_ms")
     whole = {name: sum(getattr(run, name) for run in runs) for name in names}

@@ -170,14 +170,17 @@ class LoadResult:
         return {"batch": self.batch} | figures | runs
 
 
-def predicted(run: LoadRun, cost: PassCost) -> float:
-    """Speedup that measured alpha, drafted depths, draft time and the cost curve predict for a run.
+def predicted(run: LoadRun, plain_ms: float, cost: PassCost) -> float:
+    """Speedup E / (γ·c + w) that measured alpha, drafted depths, draft time and the cost curve predict for a run.
 
-    Tokens: Leviathan's formula for every sequence and round by its drafted depth. Cost: a pass over the mean number
-    of rows, and the measured time of drafting, against a pass over one row per sequence.
+    E: Leviathan's formula for every sequence and round by its drafted depth. γ·c: time of drafting in plain rounds.
+    w: by the curve, a pass over the mean number of rows in passes over one row per sequence.
+
+    Args:
+        plain_ms: a plain round of as many sequences, measured.
     """
     alpha = run.num_accepted / run.num_tested if run.num_tested else 0.0
     tokens = statistics.fmean(expected_tokens(alpha, depth) for depth in run.depths)
-    plain = cost.ms(run.batch, run.batch, run.context)
+    narrow = cost.ms(run.batch, run.batch, run.context)
     wide = cost.ms(run.num_rows / run.num_passes, run.batch, run.context)
-    return tokens * plain / (run.draft_ms / run.num_passes + wide)
+    return tokens / (run.draft_ms / run.num_passes / plain_ms + wide / narrow)
