@@ -1,4 +1,4 @@
-"""Headless commands on the same engine: run, replay, compare, train, models, bench, export, watch.
+"""Headless commands on the same engine: run, replay, compare, load, train, models, bench, export, watch.
 
     python -m playground run --proposer ngram --gamma 5 --prompt "…" --json out.json
     python -m playground models --measure
@@ -19,6 +19,7 @@ from playground.config import DEFAULTS
 from playground.events import Event, Failed, Progress, Verified
 from playground.lab.compare_command import add_compare
 from playground.lab.export_command import add_export
+from playground.lab.load_command import add_load
 from playground.lab.watch_command import add_watch
 from playground.replay import add_replay, write_report
 from playground.report import Recorder, figure_lines
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_models(commands)
     _add_bench(commands)
     add_compare(commands)
+    add_load(commands)
     add_replay(commands)
     add_train(commands)
     add_export(commands)

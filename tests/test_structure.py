@@ -21,8 +21,8 @@ LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names.spl
 FILES = sorted((ROOT / "playground").rglob("*.py"))
 LIGHT = (
     *("config", "events", "metrics", "report", "session", "registry", "presets", "facts", "trace", "replay"),
-    *("lab.export_command", "lab.watch_command"),
-    "ui.render",
+    *("lab.export_command", "lab.watch_command", "lab.load_command"),
+    *("ui.render", "ui.cost_view"),
 )
 
 

@@ -49,31 +49,52 @@ class BatchedLM:
         Returns:
             (slots, vocab) logits of the token after each, in the type of the weights.
         """
-        weights = self.weights
-        x = weights.embedding[ids]  # (slots, hidden)
         end = int(self.lengths.max()) + 1
-        seen = torch.arange(end, device=x.device)[None] <= self.lengths[:, None]
-        mask = torch.zeros(seen.shape, dtype=self._cos.dtype, device=x.device).masked_fill_(~seen, MASKED)
-        cos, sin = self._cos[self.lengths][:, None], self._sin[self.lengths][:, None]  # (slots, 1, head_dim)
-        for layer, kv in zip(weights.layers, self._kv, strict=True):
-            x = self._block(layer, kv, x, cos, sin, mask[:, None, None], end)
+        seen = torch.arange(end, device=ids.device)[None] <= self.lengths[:, None]
+        mask = torch.zeros(seen.shape, dtype=self._cos.dtype, device=ids.device).masked_fill_(~seen, MASKED)
+
+        def attend(q: torch.Tensor, kv: torch.Tensor) -> torch.Tensor:
+            num_kv = self.weights.num_kv
+            grouped = q.unflatten(1, (num_kv, -1))  # (slots, kv, heads per kv, head_dim)
+            keys, values = kv[:, :num_kv, :end], kv[:, num_kv:, :end]
+            return F.scaled_dot_product_attention(grouped, keys, values, attn_mask=mask[:, None, None]).flatten(1)
+
+        x = self._run(ids, self._slots, self.lengths, attend)
         self.lengths += 1
+        return self._logits(x)
+
+    def _run(self, ids: torch.Tensor, slots: torch.Tensor, positions: torch.Tensor, attend) -> torch.Tensor:
+        """All layers over n rows, row i being token `ids[i]` at `positions[i]` of slot `slots[i]`.
+
+        Args:
+            attend: q (n, heads, head_dim) and one layer's cache, these rows in it → (n, heads·head_dim).
+
+        Returns:
+            (n, hidden) states before the final norm.
+        """
+        x = self.weights.embedding[ids]
+        cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]  # (n, 1, head_dim)
+        for layer, kv in zip(self.weights.layers, self._kv, strict=True):
+            x = self._block(layer, kv, x, cos, sin, (slots, positions), attend)
+        return x
+
+    def _logits(self, x: torch.Tensor) -> torch.Tensor:
+        weights = self.weights
         return weights.head(F.rms_norm(x, (weights.hidden_size,), weights.final_norm, weights.eps))
 
-    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, mask, end: int) -> torch.Tensor:
+    def _block(self, layer: LayerWeights, kv: torch.Tensor, x, cos, sin, rows: tuple, attend) -> torch.Tensor:
         weights = self.weights
         heads, kv_heads, head_dim = weights.num_heads, weights.num_kv, weights.head_dim
         hidden = F.rms_norm(x, (weights.hidden_size,), layer.norm_in, weights.eps)
-        qkv = layer.qkv(hidden).to(kv.dtype).unflatten(-1, (-1, head_dim))  # (slots, heads + 2·kv, head_dim)
+        qkv = layer.qkv(hidden).to(kv.dtype).unflatten(-1, (-1, head_dim))  # (n, heads + 2·kv, head_dim)
         q, k, v = qkv.split((heads, kv_heads, kv_heads), dim=1)
         if layer.q_norm is not None:
             q = F.rms_norm(q, (head_dim,), layer.q_norm.to(q.dtype), weights.eps)
             k = F.rms_norm(k, (head_dim,), layer.k_norm.to(k.dtype), weights.eps)
         q, k = (part * cos + part.roll(head_dim // 2, -1) * sin for part in (q, k))
-        kv[self._slots, :, self.lengths] = torch.cat((k, v), dim=1)
-        grouped = q.unflatten(1, (kv_heads, -1))  # (slots, kv, heads per kv, head_dim)
-        mixed = F.scaled_dot_product_attention(grouped, kv[:, :kv_heads, :end], kv[:, kv_heads:, :end], attn_mask=mask)
-        x = x + layer.out(mixed.flatten(1).to(weights.dtype))
+        slots, positions = rows
+        kv[slots, :, positions] = torch.cat((k, v), dim=1)
+        x = x + layer.out(attend(q, kv).to(weights.dtype))
         hidden = F.rms_norm(x, (weights.hidden_size,), layer.norm_mlp, weights.eps)
         gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
         return x + layer.down(F.silu(gate) * up)

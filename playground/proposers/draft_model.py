@@ -23,6 +23,8 @@ class DraftModelProposer(Proposer):
     """Drafts with a `CachedLM` that shares the target's token ids.
 
     Attributes:
+        vocabulary: the ids that its logits stand for, those the target does not know left out.
+        greedy: whether it drafts the likeliest token at any temperature.
         stops_after: given the draft's own probability of the token just drawn (before temperature and
             filters), whether to end the draft behind it; None = never.
     """
@@ -37,11 +39,11 @@ class DraftModelProposer(Proposer):
         num_tokens: ids the target knows; the draft never proposes beyond them.
         greedy: draft the likeliest token at any temperature: then its guess is certain, hence one-hot.
         """
-        self.lm, self._greedy = lm, greedy
+        self.lm, self.greedy = lm, greedy
         self._end_ids = frozenset(end_ids)
         usable = torch.arange(min(lm.vocab_size, num_tokens), device=lm.device)
         ids = usable if lm.head_ids is None else lm.head_ids[lm.head_ids < num_tokens]
-        self._vocabulary = DraftVocabulary(ids, num_tokens)
+        self.vocabulary = DraftVocabulary(ids, num_tokens)
         self._agreed = 0  # cached tokens known to equal the context
 
     def reset(self) -> None:
@@ -71,11 +73,11 @@ class DraftModelProposer(Proposer):
         if gamma < 1:
             return Proposal([])
         self._align(context)
-        sampling = GREEDY if self._greedy else sampling
-        chain = Chain(self._vocabulary, gamma, sampling, rng, self._end_ids, self.stops_after)
+        sampling = GREEDY if self.greedy else sampling
+        chain = Chain(self.vocabulary, gamma, sampling, rng, self._end_ids, self.stops_after)
         pending = context[self.lm.length :]
         while not chain.done:
-            logits = self.lm.extend(pending)[-1, : len(self._vocabulary.ids)]
+            logits = self.lm.extend(pending)[-1, : len(self.vocabulary.ids)]
             pending = [chain.draw(logits)]
         return chain.proposal()
 

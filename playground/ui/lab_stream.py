@@ -20,27 +20,30 @@ def quiet_events() -> dict:
     return {"show_progress": "hidden", "show_progress_on": gr.State(), "api_visibility": "private"}
 
 
-def follow(playground: Any, job: Callable, show: Callable[[list], str]) -> Iterator[tuple[str, str]]:
+def follow(
+    playground: Any, job: Callable, show: Callable[[list], str], told: Callable[[Progress], str] | None = None
+) -> Iterator[tuple[str, str]]:
     """Run a job and yield (status, picture) as HTML each time there is something new.
 
     Args:
         job: what Playground.lab takes.
         show: takes the new values of the job and returns the whole picture.
+        told: turns progress into the status; None = `progress_note`.
     """
-    picture, status = show([]), progress_note(Progress("waiting", "Preparing", None))
+    told = told or progress_note
+    picture, status = show([]), told(Progress("waiting", "Preparing", None))
     batches = playground.lab(job, BATCH_S)
     try:
         yield status, picture
         for batch in batches:
             values = [item for item in batch if not isinstance(item, Progress | Failed)]
             for item in batch:
-                if isinstance(item, Progress):
-                    status = progress_note(item)
-                elif isinstance(item, Failed):
+                if isinstance(item, Failed):
                     yield failed_note(item), show(values)
                     return
+                status = told(item) if isinstance(item, Progress) else ""
             if values:
-                picture, status = show(values), ""
+                picture = show(values)
             if batch:
                 yield status, picture
         yield "", picture

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 
 from playground.ui import (
     compare_tab,
+    cost_tab,
     exactness_tab,
     export_tab,
     generate,
@@ -30,7 +31,18 @@ from playground.ui.text import TITLE
 from playground.ui.theme import page_css, page_theme
 from playground.ui.view import PLOTLY, STATIC, page_head
 
-TABS = (generate, inspector_tab, why_tab, race_tab, compare_tab, theory_tab, exactness_tab, export_tab, lessons_tab)
+TABS = (
+    generate,
+    inspector_tab,
+    why_tab,
+    race_tab,
+    compare_tab,
+    cost_tab,
+    theory_tab,
+    exactness_tab,
+    export_tab,
+    lessons_tab,
+)
 MAX_WAITING = 16
 
 

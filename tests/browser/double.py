@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from browser.double_labs import LabsDouble
 from browser.double_speeds import SpeedsDouble
 from browser.double_trees import tree_rounds
 
@@ -69,7 +70,7 @@ def pieces_of(text: str) -> list[tuple[str, str]]:
     return [(piece, "") for piece in re.findall(r"\s?\w+|[ ]+|\n|.", text, re.DOTALL)]
 
 
-class Double(SpeedsDouble):
+class Double(SpeedsDouble, LabsDouble):
     """Plays a scripted run at a set pace; counts its runs and how many go on at once."""
 
     def __init__(self, round_s: float = 0.01, load_s: float = 0.0):
