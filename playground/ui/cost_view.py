@@ -151,8 +151,7 @@ def _both_ways(chart: str, results: list[LoadResult], figure: str, unit: str, fo
         RATES[chart].format(batch=batches[i], plain=middles["plain"][i], speculative=middles["speculative"][i])
         for i in ends
     ]
-    words = "; ".join(told)
-    return line_chart(CHARTS[chart], BATCH_AXIS, lines, unit, [f"{words[0].upper()}{words[1:]}."])
+    return line_chart(CHARTS[chart], BATCH_AXIS, lines, unit, [f"{'; '.join(told)}."])
 
 
 def _table(results: list[LoadResult]) -> str:

@@ -36,8 +36,8 @@ PLAIN, SPECULATIVE, MEASURED, PREDICTED = "plain", "speculative", "measured", "p
 EXPECTED = "Expected, {name}"
 BEYOND = "Passes over more than {num} tokens were not measured: their cost is extrapolated."
 RATES = {
-    "throughput": "at B = {batch} {plain:.0f} tokens/s in all plainly, {speculative:.0f} speculatively",
-    "latency": "at B = {batch} each sequence waits {plain:.0f} ms for a token plainly, {speculative:.0f} speculatively",
+    "throughput": "B = {batch}: {plain:.0f} tokens/s in all plainly, {speculative:.0f} speculatively",
+    "latency": "B = {batch}: each sequence waits {plain:.0f} ms for a token plainly, {speculative:.0f} speculatively",
 }
 EXACT = (
     "Same tokens: sequences whose tokens equal plain decoding's. In float32 all do; in lower precisions a pass of "

@@ -66,8 +66,8 @@ def test_load_makes_three_more_charts_and_a_table():
     for title, _ in CHARTS.values():
         assert f"<b>{title}</b>" in html
     assert "speculation stops paying at B = 4" in html
-    assert "at B = 4 100 tokens/s in all plainly, 79 speculatively." in html
-    assert "At B = 1 each sequence waits 10 ms for a token plainly, 8 speculatively" in html
+    assert "B = 4: 100 tokens/s in all plainly, 79 speculatively." in html
+    assert "B = 1: each sequence waits 10 ms for a token plainly, 8 speculatively" in html
     assert html.count('class="line"') == 1 + 1 + 2 + 3 + 3
     assert html.count("<tr>") == 3
     kept = record(found)
