@@ -10,7 +10,8 @@ from pathlib import Path
 
 from playground.config import DEFAULT_TREE, PROPOSERS, RANGES
 
-TASKS = ("chat", "edit", "code", "summarise", "translate", "arithmetic")  # of the held-out prompts
+TASKS = ("chat", "edit", "code", "summarise", "translate", "arithmetic")  # of the held-out prompts, what `--all` takes
+ALL_TASKS = (*TASKS, "extraction", "story")
 OWN_TASK = "own prompts"
 MAX_FILE_BYTES = 5_000_000
 

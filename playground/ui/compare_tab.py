@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.lab.compare_arms import OWN_TASK, TASKS, Arm, held_out, read_prompts
+from playground.lab.compare_arms import ALL_TASKS, OWN_TASK, Arm, held_out, read_prompts
 from playground.ui.compare_view import CompareView
 from playground.ui.controls import SETTING_NAMES, settings_from
 from playground.ui.lab_stream import download_script, follow, quiet_events
@@ -58,7 +58,7 @@ class CompareTab:
                 )
                 gammas = gr.CheckboxGroup(list(GAMMA_CHOICES), value=[4], label=GAMMAS, elem_id="compare-gammas")
             with gr.Column(min_width=240):
-                tasks = gr.CheckboxGroup(list(TASKS), value=["chat", "edit", "code"], label=TASKS_LABEL)
+                tasks = gr.CheckboxGroup(list(ALL_TASKS), value=["chat", "edit", "code"], label=TASKS_LABEL)
                 count = gr.Slider(1, 5, value=1, step=1, label=PER_TASK, buttons=[])
                 length = gr.Slider(16, 256, value=48, step=16, label=LENGTH, buttons=[])
             with gr.Column(min_width=240):
