@@ -97,6 +97,7 @@ class EagleProposer(Proposer):
     def reset(self) -> None:
         """Forget the last run."""
         self._cache.rollback(0)
+        self._seen: list[dict[int, torch.Tensor]] = []  # hidden states not fused yet
         self._features: list[torch.Tensor] = []  # the target's, of tokens whose rows are not cached yet
 
     @torch.inference_mode()
@@ -107,8 +108,8 @@ class EagleProposer(Proposer):
     def observe(
         self, verdict: Verdict, hidden: dict[int, torch.Tensor], scratch_logits: torch.Tensor | None = None
     ) -> None:
-        """Keep the features of the committed tokens."""
-        self.observe_prefill(hidden)
+        """Keep what the features of the committed tokens are made from, as a part of the next draft."""
+        self._seen.append(hidden)
 
     def prefill(self, context: list[int]) -> Iterator[int]:
         """Make the rows of the prompt but the last one, whose guess begins the first draft."""
@@ -123,6 +124,8 @@ class EagleProposer(Proposer):
     @torch.inference_mode()
     def propose(self, context: list[int], gamma: int, sampling: SamplingConfig, rng: torch.Generator) -> Proposal:
         """Catch up on the committed tokens, then draft; a prompt of one token has no features yet."""
+        self._features += [self._head.fuse(hidden) for hidden in self._seen]
+        self._seen = []
         if not self._features or gamma < 1:
             return Proposal([])
         feature = self._catch_up(context, torch.cat(self._features))[-1:]  # (1, hidden)
