@@ -31,13 +31,13 @@ class Arm:
 
 PLAIN = Arm("plain decoding", {"proposer": "none"})
 STANDING = (
-    Arm("draft model, γ 3", {"proposer": "draft", "gamma": 3}),
+    Arm("draft model, γ 2", {"proposer": "draft", "gamma": 2}),
     Arm("EAGLE, chain γ 4", {"proposer": "eagle", "gamma": 4}),
-    Arm("EAGLE, tree of 6", {"proposer": "eagle", "gamma": 3, "tree_nodes": 6}),
+    Arm("EAGLE, tree of 4", {"proposer": "eagle", "gamma": 4, "tree_nodes": 4}),
     Arm("Medusa, chain γ 3", {"proposer": "medusa", "gamma": 3}),
-    Arm("Medusa, tree of 6", {"proposer": "medusa", "gamma": 4, "tree_nodes": 6}),
-    Arm("early exit, 7 layers, γ 3", {"proposer": "early-exit", "gamma": 3, "exit_layers": 7}),
-    Arm("early exit without adapter", {"proposer": "early-exit", "gamma": 3, "exit_layers": 7, "adapter": False}),
+    Arm("Medusa, tree of 4", {"proposer": "medusa", "gamma": 4, "tree_nodes": 4}),
+    Arm("early exit, 7 layers, γ 1", {"proposer": "early-exit", "gamma": 1, "exit_layers": 7}),
+    Arm("early exit without adapter", {"proposer": "early-exit", "gamma": 1, "exit_layers": 7, "adapter": False}),
     Arm("quantized copy, γ 4", {"proposer": "quantized", "gamma": 4}),
     Arm("n-gram, γ 5", {"proposer": "ngram", "gamma": 5}),
     Arm("suffix decoding, γ 8", {"proposer": "suffix", "gamma": 8}),

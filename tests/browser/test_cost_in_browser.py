@@ -35,7 +35,7 @@ def wait_charts(page, count):
 
 
 def test_charts_come_as_they_are_measured_each_with_a_conclusion(visit, script):
-    script(*CURVES, *LOAD)
+    script(*CURVES, *LOAD, pause_s=1.5)  # time enough to see the bar, whatever else the machine does
     page = opened(visit)
     page.click("#cost-start")
     page.wait_for_selector("#cost-status progress")
