@@ -28,7 +28,7 @@ PROPOSER_OPTIONS: dict[str, tuple[str, ...]] = {
     "noisy-oracle": ("noise_alpha",),
     "random": (),
 }
-DEFAULT_TREE = 4  # nodes of a tree that is asked for without a size: five rows, what two CPU cores check almost for free
+DEFAULT_TREE = 4  # nodes of a tree asked for without a size: five rows, which two CPU cores check almost for free
 SWITCHES = ("chat_template", "greedy_draft", "adapter", "guess_tree")
 GAMMA_POLICIES = ("constant", "heuristic", "confidence", "moving-average", "cost-model")
 PRECISIONS = ("float32", "bfloat16", "float16", "fp8", "int8", "int4", "nf4", "fp4")

@@ -62,11 +62,9 @@ class ExportTab:
 
     def _wire_snippet(self, context: Any, engine: gr.Radio, shown: list) -> None:
         inputs = [context.inputs[name] for name in SETTING_NAMES]
-        # A text is exported once it is left, not with each key.
-        changes = [item.blur if isinstance(item, gr.Textbox) else item.change for item in inputs]
-        triggers = [context.tabs[NAME].select, engine.change, *changes]
         quiet = quiet_events() | {"queue": False, "trigger_mode": "always_last"}
-        gr.on(triggers, snippet_updates, [engine, *inputs], shown, **quiet)
+        # the settings change on another tab only, so coming here is the moment to read them
+        gr.on([context.tabs[NAME].select, engine.change], snippet_updates, [engine, *inputs], shown, **quiet)
 
     def _metrics(self, context: Any) -> None:
         gr.HTML(f"<h2>{escape(METRICS_TITLE)}</h2>{note(METRICS_INTRO)}", elem_classes="lab-title lab-intro")

@@ -102,9 +102,9 @@ def surface_chart(alpha: float, gamma: int, c: float, width: float, last: dict |
                 x=[last["alpha"]], y=[last["c"]], mode="markers", name=f"{LAST_RUN} ({text})", marker=mark, text=[text]
             )
         )
-    return _figure(
-        traces, "surface", xaxis={"title": "alpha", "range": [0, 1]}, yaxis={"title": "c", "range": [0, MAX_C]}
-    )
+    axes = {"xaxis": {"title": "alpha", "range": [0, 1]}, "yaxis": {"title": "c", "range": [0, MAX_C]}}
+    figure = _figure(traces, "surface", **axes)
+    return figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, margin={"t": 78})  # room for two lines
 
 
 def token_chart(world: TokenWorld) -> Any:
