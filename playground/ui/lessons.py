@@ -43,7 +43,7 @@ LESSONS = (
         "arithmetic for one token is small: the processor mostly waits.",
         "Watch the grey tokens: one per pass. The figure “Acceptance length” is exactly 1.",
         "A pass over five tokens reads the same weights once. Does it take five times as long?",
-        "No. In your run a plain step is the unit: 1.00. With a draft the pass over several tokens cost {width:.2f} "
+        "No. In this run a plain step is the unit: 1.00. With a draft the pass over several tokens cost {width:.2f} "
         "plain "
         "steps. That is the gap speculative decoding lives in.",
         "No: on this kind of machine a pass over up to about eight tokens costs little more than one over a single "
@@ -63,7 +63,7 @@ LESSONS = (
         "to the first it disagrees with.",
         "Blue tokens were guessed and kept, red ones refused. Click any token to see p, q and u of its round.",
         "How many tokens did one target pass bring on average?",
-        "{acceptance_length:.2f} tokens per pass: your run needed that many times fewer passes than plain decoding, "
+        "{acceptance_length:.2f} tokens per pass: this run needed that many times fewer passes than plain decoding, "
         "and "
         "measured {speedup:.2f}x.",
         "Press Generate first, then reveal: the answer comes from your own run.",
@@ -80,7 +80,7 @@ LESSONS = (
         "from what the draft under-rated: norm(max(0, p − q)), the residual. Together that gives exactly p.",
         "Find an amber token (residual) and click it: the right-hand list is the distribution it was drawn from.",
         "A guess was refused. Is the text now worse than the target's own?",
-        "No: what comes out is distributed exactly as the target's, refused or not. In your run {refused:.0%} of "
+        "No: what comes out is distributed exactly as the target's, refused or not. In this run {refused:.0%} of "
         "judged "
         "guesses were refused; each cost time only. The Theory and Exactness tabs show what goes wrong without the "
         "residual.",
@@ -97,7 +97,7 @@ LESSONS = (
         "free.",
         "Violet tokens are bonus tokens: each closes a round in which nothing was refused.",
         "Gamma is 4. What is the most tokens one round can bring?",
-        "Five: four guesses and the bonus. Your run reached {acceptance_length:.2f} on average, of {gamma:.1f} "
+        "Five: four guesses and the bonus. This run reached {acceptance_length:.2f} on average, of {gamma:.1f} "
         "guesses a "
         "round where it guessed at all.",
         "Five: four guesses and the bonus.",
