@@ -136,8 +136,11 @@ class _Run:
         p_probs = to_probs(logits[:num_rows], self.config.sampling)
         verdict = self.rule(p_probs, draft.ids, draft.parents, draft.probs, self.rng)
         rows = [0, *(index + 1 for index in verdict.path)]  # of the pass: the last token and the winning path
+        judged_at = perf_counter()
         committed = self._commit(verdict, draft.ids, p_probs, rows)
+        committed_at = perf_counter()
         self.target.keep(before - 1, rows[: len(committed)])
+        kept_at = perf_counter()
         self._tell(verdict, rows, logits[num_rows:])
         judged = verdict.until(len(committed))
         final_kind = verdict.final_kind if len(committed) == len(rows) else ""
@@ -155,6 +158,8 @@ class _Run:
             verify_ms=(verified - resumed) * 1000,
             other_ms=other * 1000,
             context_length=before,
+            sampling_ms=(judged_at - verified) * 1000,
+            rollback_ms=(kept_at - committed_at) * 1000,
         )
 
     def _propose(self) -> Proposal:

@@ -162,6 +162,8 @@ class Verified:
     verify_ms: float
     other_ms: float
     context_length: int  # tokens before this round's commit, prompt included
+    sampling_ms: float = 0.0  # of other_ms: logits to probabilities, verdict, the target's own token
+    rollback_ms: float = 0.0  # of other_ms: the cache cut back to the winning path
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class RunMetrics:
     draft_ms: float = 0.0
     verify_ms: float = 0.0
     other_ms: float = 0.0
+    sampling_ms: float = 0.0
+    rollback_ms: float = 0.0
     prefill_ms: float = 0.0
     num_prompt: int = 0
     overlap_sum: float = 0.0
@@ -111,6 +113,8 @@ class RunMetrics:
         self.draft_ms += record.draft_ms
         self.verify_ms += record.verify_ms
         self.other_ms += record.other_ms
+        self.sampling_ms += event.sampling_ms
+        self.rollback_ms += event.rollback_ms
 
     def _count_positions(self, event: Verified) -> int:
         """Count what was tested and accepted by depth; return the number of depths tested in this round."""

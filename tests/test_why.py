@@ -1,5 +1,6 @@
 """A run explained by its own numbers: the formula holds, the split adds up, the sentence fits the cause."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,14 @@ def test_a_recording_explains_itself():
     assert "measured" in html and "÷" in html
     assert any(words.split(":")[0][:20] in html for words in VERDICTS.values())
     assert NO_RUN[:20] in why_html(None)
+
+
+def test_the_rest_of_a_round_is_split_where_the_run_says_how():
+    timed = [
+        replace(event, sampling_ms=0.03, rollback_ms=0.02) if isinstance(event, Verified) else event
+        for event in events()
+    ]
+    split = explain(timed).split
+    assert sum(split.values()) == pytest.approx(1)
+    assert [split[name] * 11.1 for name in ("sampling", "rollback", "python")] == pytest.approx([0.03, 0.02, 0.05])
+    assert "rollback" in why_html(explain(timed)) and "rollback" not in why_html(explain(events()))

@@ -25,7 +25,8 @@ class Why:
         expected: tokens per round that alpha and gamma predict; predicted: the speedup they do.
         even: alpha at which this gamma breaks even, None = never. best: gamma that pays most here.
         best_speedup: predicted at `best`.
-        split: share of the time by part: draft, plain pass, width (what the wider pass costs more), other.
+        split: share of the time by part: draft, plain pass, width (what the wider pass costs more), sampling,
+            rollback, python (the rest).
         verdict: key of the sentence that names what costs most.
     """
 
@@ -75,7 +76,9 @@ def explain(events: Iterable[Event]) -> Why | None:
         "draft": metrics.draft_ms / rounds / step_ms / cost_of_round,
         "plain": min(width, 1.0) / cost_of_round,
         "width": max(0.0, width - 1) / cost_of_round,
-        "other": other / cost_of_round,
+        "sampling": metrics.sampling_ms / metrics.decode_ms,
+        "rollback": metrics.rollback_ms / metrics.decode_ms,
+        "python": (metrics.other_ms - metrics.sampling_ms - metrics.rollback_ms) / metrics.decode_ms,
     }
     return Why(
         gamma=gamma,
@@ -110,7 +113,8 @@ def _verdict(alpha: float, share: float, c: float, gamma: float, split: dict, be
         return "stop"
     if share < 0.5:
         return "seldom"
-    extra = {name: split[name] for name in ("draft", "width", "other")}
+    extra = {name: split[name] for name in ("draft", "width")}
+    extra["other"] = split["sampling"] + split["rollback"] + split["python"]
     largest = max(extra, key=extra.get)
     if extra[largest] > 0.2:
         return largest

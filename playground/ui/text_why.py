@@ -22,7 +22,9 @@ SPLIT = {
     "plain": ("one plain step", "What any target pass costs, with or without a draft"),
     "draft": ("drafting", "Making the guesses"),
     "width": ("width", "What the pass over several tokens costs more than one over a single token"),
-    "other": ("everything else", "Sampling, bookkeeping, Python"),
+    "sampling": ("sampling", "Logits to probabilities, the verdict, the target's own token"),
+    "rollback": ("rollback", "Cutting the cache back to what was kept"),
+    "python": ("everything else", "Text, the top of each distribution, events, Python"),
 }
 VERDICTS = {
     "stop": "The guesses are too poor or too dear here: plain decoding is faster. Try another proposer.",

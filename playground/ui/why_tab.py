@@ -25,6 +25,7 @@ from playground.ui.text_why import (
 )
 
 NAME = WHY_NAME
+UNTIMED_ONCE = ("sampling", "rollback")  # recordings of earlier versions have them in everything else
 
 
 def why_html(found: Why | None) -> str:
@@ -67,6 +68,7 @@ def _split(found: Why) -> str:
     rows = "".join(
         f'<li><i class="key {name}"></i><b>{escape(SPLIT[name][0])} {share:.0%}</b> {escape(SPLIT[name][1])}</li>'
         for name, share in found.split.items()
+        if share > 0 or name not in UNTIMED_ONCE
     )
     return f'<div class="split" role="img" aria-label="{escape(SPLIT_TITLE)}">{bar}</div><ul class="keys">{rows}</ul>'
 
