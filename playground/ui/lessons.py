@@ -6,6 +6,9 @@ Knows no page.
 
 from dataclasses import dataclass
 
+from playground.presets import preset
+
+QUOTE = preset("summarise").prompt
 STORY = "Write a short story about a lighthouse keeper who finds a message in a bottle."
 EDIT = (
     "Correct all grammar mistakes in the following text. Keep every sentence.\n\nYesterday we goes to the market "
@@ -92,7 +95,7 @@ LESSONS = (
         "bonus",
         "4 · The bonus token",
         5,
-        {"prompt": "Count from 1 to 40.", "proposer": "ngram", "gamma": 4, "temperature": 0.0, "max_new_tokens": 120},
+        {"prompt": QUOTE, "proposer": "ngram", "gamma": 4, "temperature": 0.0, "max_new_tokens": 120},
         "When every guess of a round is kept, the same pass has already computed what follows: one more token for "
         "free.",
         "Violet tokens are bonus tokens: each closes a round in which nothing was refused.",
@@ -102,7 +105,7 @@ LESSONS = (
         "round where it guessed at all.",
         "Five: four guesses and the bonus.",
         "Set gamma to 1. What is the ceiling now, and how close do you get?",
-        "4-counting-with-n-gram-lookup.jsonl",
+        "4-quoting-with-n-gram-lookup.jsonl",
     ),
     Lesson(
         "gamma",
