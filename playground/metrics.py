@@ -13,6 +13,7 @@ their sum has the chance of acceptance there as its mean.
 
 from dataclasses import dataclass, field
 
+from playground.config import PROPOSER_OPTIONS
 from playground.events import Calibrated, Event, Failed, Finished, Prefilled, Proposed, Started, Verified
 
 
@@ -40,6 +41,13 @@ class RoundRecord:
     def round_ms(self) -> float:
         """Wall time of the whole round."""
         return self.draft_ms + self.verify_ms + self.other_ms
+
+
+def _is_lossy(started: Started) -> bool:
+    """Whether a run, perhaps a stranger's recording, was asked for a lossy rule."""
+    epsilon = started.settings.get("typical_epsilon", 0)
+    known = "typical_epsilon" in PROPOSER_OPTIONS.get(started.proposer, ())
+    return known and isinstance(epsilon, int | float) and epsilon > 0
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -76,7 +84,7 @@ class RunMetrics:
         """Take one event into account; kinds without figures are ignored."""
         if isinstance(event, Started):
             self.started, self.num_prompt = event, len(event.prompt_ids)
-            self.is_lossy = event.proposer == "medusa" and event.settings.get("typical_epsilon", 0) > 0
+            self.is_lossy = _is_lossy(event)
         elif isinstance(event, Prefilled):
             self.prefill_ms += event.prefill_ms
         elif isinstance(event, Calibrated):

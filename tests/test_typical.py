@@ -63,6 +63,7 @@ def test_drift_is_what_certain_acceptance_adds_and_none_for_an_exact_run():
 
     assert metrics(0.09).drift == pytest.approx(0.6 / 2)
     assert metrics(0.0).drift is None
+    assert metrics("a stranger's").drift is None
 
 
 def test_entropy_counts_impossible_tokens_as_nothing():

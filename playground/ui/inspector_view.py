@@ -124,9 +124,7 @@ def _cache(facts: RoundFacts) -> str:
     proposed, verified = facts.proposed, facts.verified
     held = verified.context_length - 1
     fed = 1 + len(proposed.nodes) + proposed.num_scratch
-    kept = min(sum(test.accepted for test in verified.tested), len(verified.committed))
-    final = bool(verified.final_kind)
-    kept_drafts = kept if final else max(0, len(verified.committed) - 1)
+    kept_drafts = max(0, len(verified.committed) - 1)  # the last committed token is never in the cache yet
     rolled = fed - 1 - kept_drafts
     blocks = [("held", 1), ("last", 1), ("kept", kept_drafts), ("rolled", rolled - proposed.num_scratch)]
     blocks.append(("scratch", proposed.num_scratch))
